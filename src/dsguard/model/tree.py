@@ -1,0 +1,205 @@
+"""A document read with every key and value at its place.
+
+The readers build this tree; everything after them asks it for values by JSON pointer
+(RFC 6901) and for the span of the key, the value or the whole member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+from dsguard.model.source import Location, Source, Span
+
+Part: TypeAlias = Literal["key", "value", "member"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A string, number, boolean or null.
+
+    ``value`` is the Python value. ``bare`` marks an HJSON string written without quotes,
+    which runs to the end of its line.
+    """
+
+    span: Span
+    value: str | int | float | bool | None
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A list of nodes; ``value`` is the plain Python list."""
+
+    span: Span
+    items: tuple[Node, ...]
+    value: list[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One ``key: value`` of an object; ``span`` runs from the key to the end of the value."""
+
+    key: str
+    key_span: Span
+    node: Node
+
+    @property
+    def span(self) -> Span:
+        return Span(self.key_span.start, self.node.span.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object with all its members in the order written, duplicates included.
+
+    ``value`` is the plain dict; of a duplicated key it holds the last value.
+    """
+
+    span: Span
+    members: tuple[Member, ...]
+    value: dict[str, Any] = field(repr=False)
+
+    def member(self, key: str) -> Member | None:
+        """The member that counts for a key: the last one written."""
+        for member in reversed(self.members):
+            if member.key == key:
+                return member
+        return None
+
+    def duplicates(self) -> Iterator[tuple[Member, Member]]:
+        """Each repeated member together with the first member of the same key."""
+        first: dict[str, Member] = {}
+        for member in self.members:
+            if member.key in first:
+                yield first[member.key], member
+            else:
+                first[member.key] = member
+
+
+Node: TypeAlias = Scalar | Array | Object
+
+
+class DeviationKind(str, Enum):
+    """What makes a text something else than strict JSON (RFC 8259 as ``json.load`` reads it)."""
+
+    BYTE_ORDER_MARK = "byte order mark"
+    COMMENT = "comment"
+    EMPTY = "empty file"
+    MISSING_BRACES = "no braces around the document"
+    MISSING_COMMA = "missing comma"
+    TRAILING_COMMA = "trailing comma"
+    UNQUOTED_KEY = "key without quotes"
+    SINGLE_QUOTES = "single quotes"
+    BARE_STRING = "string without quotes"
+    MULTILINE_STRING = "multi-line string"
+    CONTROL_CHARACTER = "control character in a string"
+    NUMBER = "number"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A place where ``json.load`` stops (``stops``) or reads another value than HJSON does."""
+
+    kind: DeviationKind
+    span: Span
+    stops: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text and the tree read from it.
+
+    ``comments`` are the spans of comments; ``deviations`` the places where a strict JSON
+    reader would stop or differ, in the order of the text.
+    """
+
+    source: Source
+    root: Node
+    comments: tuple[Span, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
+
+    @property
+    def value(self) -> Any:
+        """The plain Python value of the whole document."""
+        return self.root.value
+
+    def get(self, pointer: str) -> Node | None:
+        """The node at a JSON pointer, or None where there is none."""
+        found = self._walk(pointer)
+        return found[1] if found else None
+
+    def member(self, pointer: str) -> Member | None:
+        """The member whose value stands at a JSON pointer; None for array items and the root."""
+        found = self._walk(pointer)
+        return found[0] if found else None
+
+    def locate(self, pointer: str, part: Part = "value") -> Location:
+        """Where something stands.
+
+        Falls back to the nearest enclosing node that exists, so that a message about an
+        absent key still has a place. ``key`` and ``member`` of something that is not a
+        member mean its value.
+        """
+        while True:
+            found = self._walk(pointer)
+            if found is not None:
+                break
+            pointer = pointer.rpartition("/")[0]
+        member, node = found
+        if member is not None and part == "key":
+            return Location(self.source, member.key_span, pointer)
+        if member is not None and part == "member":
+            return Location(self.source, member.span, pointer)
+        return Location(self.source, node.span, pointer)
+
+    def objects(self) -> Iterator[tuple[str, Object]]:
+        """Every object with its pointer, outermost first."""
+        stack: list[tuple[str, Node]] = [("", self.root)]
+        while stack:
+            pointer, node = stack.pop()
+            if isinstance(node, Object):
+                yield pointer, node
+                stack.extend(
+                    (join_pointer(pointer, member.key), member.node)
+                    for member in reversed(node.members)
+                )
+            elif isinstance(node, Array):
+                stack.extend(
+                    (join_pointer(pointer, index), item)
+                    for index, item in reversed(list(enumerate(node.items)))
+                )
+
+    def _walk(self, pointer: str) -> tuple[Member | None, Node] | None:
+        member: Member | None = None
+        node: Node = self.root
+        for token in split_pointer(pointer):
+            if isinstance(node, Object):
+                member = node.member(token)
+                if member is None:
+                    return None
+                node = member.node
+            elif isinstance(node, Array) and token.isdecimal() and int(token) < len(node.items):
+                member, node = None, node.items[int(token)]
+            else:
+                return None
+        return member, node
+
+
+def join_pointer(parent: str, token: str | int) -> str:
+    """The pointer of a child: ``/`` and ``~`` in keys are escaped as RFC 6901 says."""
+    return f"{parent}/{str(token).replace('~', '~0').replace('/', '~1')}"
+
+
+def split_pointer(pointer: str) -> list[str]:
+    """The unescaped tokens of a pointer; the empty pointer is the whole document."""
+    if not pointer:
+        return []
+    return [
+        token.replace("~1", "/").replace("~0", "~")
+        for token in pointer.removeprefix("/").split("/")
+    ]
