@@ -78,18 +78,16 @@ class Origin:
 
     def describe(self) -> str:
         """The origin in a few words, as a message or a table cell shows it."""
-        match self.kind:
-            case OriginKind.DEFAULT:
-                return f"default of {self.whose}"
-            case OriginKind.DERIVED:
-                return self.formula or "derived from " + ", ".join(self.facts)
-            case OriginKind.LAUNCH | OriginKind.OPTION | OriginKind.ENVIRONMENT if self.argument:
-                return self.argument
-            case _ if self.location is not None:
-                line, column = self.location.source.position(self.location.span.start)
-                return f"{self.location.source.name}:{line}:{column}"
-            case _:
-                return self.kind.value
+        if self.kind is OriginKind.DEFAULT:
+            return f"default of {self.whose}"
+        if self.kind is OriginKind.DERIVED:
+            return self.formula or "derived from " + ", ".join(self.facts)
+        if self.argument:
+            return self.argument
+        if self.location is not None:
+            line, column = self.location.source.position(self.location.span.start)
+            return f"{self.location.source.name}:{line}:{column}"
+        return str(self.kind.value)
 
 
 @dataclass(frozen=True)

@@ -96,9 +96,9 @@ class Because:
 class Finding:
     """One thing that will fail, hang, be ignored or mean something else.
 
-    ``code`` and ``rule`` (the slug) name the rule. ``message`` is one sentence with the numbers in it and
-    no full stop. ``location`` is where a caret points. ``help`` is a way out in words, for
-    when there is no ``fix`` or to say more than its title.
+    ``code`` and ``rule`` (the slug) name the rule. ``message`` is one sentence with the
+    numbers in it and no full stop. ``location`` is where a caret points. ``help`` is a way
+    out in words, for when there is no ``fix`` or to say more than its title.
     """
 
     code: str

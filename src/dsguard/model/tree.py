@@ -48,6 +48,7 @@ class Member:
 
     @property
     def span(self) -> Span:
+        """From the start of the key to the end of the value."""
         return Span(self.key_span.start, self.node.span.end)
 
 
