@@ -96,7 +96,7 @@ class DeviationKind(str, Enum):
     SINGLE_QUOTES = "single quotes"
     BARE_STRING = "string without quotes"
     MULTILINE_STRING = "multi-line string"
-    CONTROL_CHARACTER = "control character in a string"
+    ESCAPE = "escape that JSON does not have"
     NUMBER = "number"
     OTHER = "other"
 

@@ -1,0 +1,50 @@
+"""Styles, and turning styled lines into a string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.console import Console
+from rich.text import Text
+
+from dsguard.model.finding import Severity
+
+SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+FRAME = "blue"
+REASON = "bold blue"
+FAINT = "dim"
+GOOD = "green"
+
+
+def console(*, color: bool, width: int) -> Console:
+    """A console that writes into a string and asks nothing of the environment."""
+    return Console(
+        file=StringIO(),
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        force_jupyter=False,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def written(out: Console) -> str:
+    """What was printed to a console of :func:`console`."""
+    file = out.file
+    assert isinstance(file, StringIO)
+    return file.getvalue()
+
+
+def paint(lines: Iterable[Text], *, color: bool) -> str:
+    """Lines as one string, each ending in a line feed; never wrapped and never cut."""
+    if not color:
+        return "".join(line.plain + "\n" for line in lines)
+    out = console(color=True, width=1_000_000)
+    for line in lines:
+        out.print(line, soft_wrap=True)
+    return written(out)

@@ -1,0 +1,241 @@
+"""The report as a person reads it on a terminal.
+
+Each finding has a heading, a picture of the place with a caret, the places that its numbers
+come from, and a way out, in the manner of rustc and ruff. No line is ever wrapped, so that
+``path:line:column`` stays whole; long source lines are cut around the caret instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from dsguard.model.finding import Because, Confidence, Finding, Safety, Severity
+from dsguard.model.report import Check, Failure, Report, TargetOrigin
+from dsguard.model.source import Location, Source
+from dsguard.render.characters import ellipsis, sentence
+from dsguard.render.order import findings_in_order
+from dsguard.render.paint import FAINT, FRAME, GOOD, SEVERITY, paint
+from dsguard.render.snippet import GAP, Mark, draw
+from dsguard.render.values import show_value
+from dsguard.render.wording import check_name, counted, place
+
+_UNLIMITED = 160
+"""Where a source line is cut when there is no terminal: a config may be one line of 100 kB."""
+
+_NARROWEST = 24
+
+_UNSAFE = {
+    Safety.SAFE: "",
+    Safety.UNSAFE: " (unsafe: changes training arithmetic)",
+    Safety.DISPLAY: "",
+}
+
+_TARGET_ORIGIN = {
+    TargetOrigin.OPTION: "as --target says",
+    TargetOrigin.INSTALLED: "installed here",
+    TargetOrigin.NEWEST_KNOWN: "newest known; no DeepSpeed is installed here",
+}
+
+
+def render_text(
+    report: Report,
+    *,
+    color: bool,
+    unicode: bool,
+    verbose: int = 0,
+    quiet: bool = False,
+    columns: int | None = None,
+) -> str:
+    """The whole report as text.
+
+    ``columns`` limits the pictures of source lines, None where there is no terminal.
+    ``verbose`` of 1 and more lists the rules that could not be judged. ``quiet`` shows only
+    errors and says nothing where there are none.
+    """
+    page = _Page(unicode, columns or _UNLIMITED)
+    lines: list[Text] = []
+    findings = [
+        (index, finding)
+        for index, finding in findings_in_order(report)
+        if finding.severity is Severity.ERROR or not quiet
+    ]
+    for index, group in groupby(findings, key=lambda entry: entry[0]):
+        if len(report.checks) > 1:
+            lines += [page.heading(report.checks[index]), Text()]
+        for _, finding in group:
+            lines += [*page.finding(finding), Text()]
+    for failure in report.failures:
+        lines += [*page.failure(failure), Text()]
+    if verbose and not quiet:
+        for check in report.checks:
+            if check.skipped:
+                lines += [*page.skipped(check), Text()]
+    if lines or not quiet or not report.complete:
+        lines.append(page.summary(report))
+    return paint(lines, color=color)
+
+
+class _Page:
+    """Makes styled lines for one kind of stream."""
+
+    def __init__(self, unicode: bool, columns: int) -> None:
+        self._unicode = unicode
+        self._columns = columns
+
+    def heading(self, check: Check) -> Text:
+        """The line that says which config and launch the findings after it are about."""
+        name, dots = self._safe(check_name(check)), ellipsis(unicode=self._unicode)
+        room = max(self._columns, _NARROWEST) - len("==  ==")
+        if cell_len(name) > room:
+            name = set_cell_size(name, room - len(dots)) + dots
+        return Text(f"== {name} ==", "bold")
+
+    def finding(self, finding: Finding) -> Iterator[Text]:
+        """A finding with its pictures, reasons and help."""
+        style = SEVERITY[finding.severity]
+        yield Text.assemble(
+            (f"{finding.severity.value}[{finding.code}]", style),
+            (f": {self._safe(finding.message)}", "bold"),
+            (f"  ({finding.rule})", FAINT),
+        )
+        marks = self._marks(finding, style)
+        gutter = max(
+            len(str(source.position(mark.span.start).line))
+            for source in marks
+            for mark in marks[source]
+        )
+        parts = [list(self._picture(source, marks[source], gutter)) for source in marks]
+        notes = [self._note(*note, gutter) for note in _notes(finding)]
+        for index, part in enumerate([*parts, notes] if notes else parts):
+            if index:
+                yield self._framed(gutter)
+            yield from part
+
+    def failure(self, failure: Failure) -> Iterator[Text]:
+        """An input that could not be read."""
+        yield Text.assemble(
+            ("error", SEVERITY[Severity.ERROR]),
+            (f": {self._safe(_failure(failure))}", "bold"),
+        )
+        if failure.help:
+            yield self._note("help", failure.help, GOOD)
+
+    def skipped(self, check: Check) -> Iterator[Text]:
+        """The rules that a check could not judge, and why."""
+        yield Text(f"Not judged in {self._safe(check_name(check))}:", "bold")
+        for skipped in check.skipped:
+            yield Text.assemble(
+                f"  {self._safe(skipped.rule)}",
+                (
+                    f"  needs {self._safe(', '.join(skipped.missing))}: "
+                    f"{self._safe(skipped.reason)}",
+                    FAINT,
+                ),
+            )
+
+    def summary(self, report: Report) -> Text:
+        """The last line: how many problems, in how much, judged by which DeepSpeed."""
+        problems = [
+            words
+            for severity, words in (
+                (Severity.ERROR, counted(report.count(Severity.ERROR), "error")),
+                (Severity.WARNING, counted(report.count(Severity.WARNING), "warning")),
+                (Severity.INFO, f"{report.count(Severity.INFO)} info"),
+            )
+            if report.count(severity)
+        ]
+        hidden = [
+            f"{number} {what}"
+            for number, what in ((report.suppressed, "suppressed"), (report.baselined, "baselined"))
+            if number
+        ]
+        found = f"Found {', '.join(problems)}" if problems else "No problems found"
+        if hidden:
+            found += f" ({', '.join(hidden)})"
+        if report.checks:
+            found += f" in {_amount(report.checks)}"
+        elif not problems:
+            found = "Nothing was checked"
+        style = "bold" if problems else GOOD
+        if not report.complete:
+            found += ", and the answer is incomplete" if problems else ", the answer is incomplete"
+            style = SEVERITY[Severity.ERROR]
+        targets = dict.fromkeys(
+            f"{check.target.version} ({_TARGET_ORIGIN[check.target.origin]})"
+            for check in report.checks
+        )
+        judged = f"; judged by DeepSpeed {', '.join(targets)}" if targets else ""
+        return Text.assemble((found, style), self._safe(judged))
+
+    def _marks(self, finding: Finding, style: str) -> dict[Source, list[Mark]]:
+        """The place of the finding, then the places that its reasons stand in, by source."""
+        at = finding.location
+        marks = {at.source: [Mark(at.span, primary=True, style=style)]}
+        for because in finding.because:
+            location = because.origin.location
+            # Where the caret already points the message has said the number.
+            if location is not None and location[:2] != at[:2]:
+                mark = Mark(location.span, self._safe(_reason(because)))
+                marks.setdefault(location.source, []).append(mark)
+        return marks
+
+    def _picture(self, source: Source, marks: Sequence[Mark], gutter: int) -> Iterator[Text]:
+        """Where in a source the marks stand, and its lines with the marks under them."""
+        primary = marks[0].primary
+        span = marks[0].span if primary else min(mark.span for mark in marks)
+        where = place(Location(source, span))
+        if not primary and not source.is_file:
+            where = source.name.strip("<>")
+        arrow = f"{'':{gutter}} {'-->' if primary else ':::'} "
+        yield Text.assemble((arrow, FRAME), self._safe(where))
+        if primary:
+            yield self._framed(gutter)
+        width = max(self._columns - gutter - len("  | "), _NARROWEST)
+        for row in draw(source, marks, unicode=self._unicode, width=width):
+            if row.gutter == GAP:
+                yield Text(GAP, FRAME)
+            else:
+                yield self._framed(gutter, row.gutter, row.body)
+
+    def _framed(self, gutter: int, number: str = "", body: Text | None = None) -> Text:
+        frame = f" {number:>{gutter}} |"
+        return Text.assemble((f"{frame} ", FRAME), body) if body else Text(frame, FRAME)
+
+    def _note(self, kind: str, text: str, style: str, gutter: int = 1) -> Text:
+        return Text.assemble((f"{'':{gutter}}  = ", FRAME), (f"{kind}: ", style), self._safe(text))
+
+    def _safe(self, text: str) -> str:
+        return sentence(text, unicode=self._unicode)
+
+
+def _notes(finding: Finding) -> Iterator[tuple[str, str, str]]:
+    """What is said under the pictures: the kind of note, its text and its style."""
+    for because in finding.because:
+        if because.origin.location is None:
+            yield "because", f"{_reason(because)} ({because.origin.describe()})", FRAME
+    if finding.help:
+        yield "help", finding.help, GOOD
+    if finding.fix is not None:
+        yield "help", finding.fix.title + _UNSAFE[finding.fix.safety], GOOD
+    if finding.confidence is not Confidence.HIGH:
+        yield "note", f"confidence is {finding.confidence.value}", FAINT
+
+
+def _reason(because: Because) -> str:
+    return f"{because.fact} is {show_value(because.value)}"
+
+
+def _failure(failure: Failure) -> str:
+    return f"{failure.subject}: {failure.message}" if failure.subject else failure.message
+
+
+def _amount(checks: Sequence[Check]) -> str:
+    """How much was checked: files where each has one launch, otherwise checks and files."""
+    files = {check.config for check in checks if check.config is not None}
+    if len(files) == len(checks):
+        return counted(len(files), "file")
+    return f"{counted(len(checks), 'check')} of {counted(len(files), 'file')}"

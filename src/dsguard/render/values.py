@@ -1,0 +1,64 @@
+"""Values of facts and reasons, as JSON and as a few words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence, Set
+from enum import Enum
+from typing import Any
+
+_DEEPEST = 32
+_LONGEST = 60
+_MOST_BITS = 8192
+"""Larger integers are named by their size: Python refuses to write very long ones."""
+
+
+def json_value(value: Any, depth: int = 0) -> Any:
+    """A value as standard JSON can hold it.
+
+    NaN and the infinities become the strings ``NaN``, ``Infinity`` and ``-Infinity``; what
+    is nested too deeply becomes ``…``; what JSON has no type for becomes its text.
+    """
+    if isinstance(value, Enum):
+        return json_value(value.value, depth)
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        bits = value.bit_length()
+        return value if bits <= _MOST_BITS else f"an integer of {bits} bits"
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if depth >= _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray):
+        return [json_value(item, depth + 1) for item in value]
+    return str(value)
+
+
+def show_value(value: Any) -> str:
+    """A value as a message or a table cell shows it, cut when long.
+
+    A string stands without quotes unless it would then read as something else.
+    """
+    plain = json_value(value)
+    if plain is None:
+        return "none"
+    bare = isinstance(plain, str) and not (isinstance(value, str) and _ambiguous(plain))
+    text = plain if bare else json.dumps(plain, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _ambiguous(text: str) -> bool:
+    """Whether a string without its quotes could be taken for another value."""
+    if text != text.strip() or not text:
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
