@@ -1,3 +1,28 @@
-"""dsguard: know what DeepSpeed will really run before you launch it."""
+"""dsguard: know what DeepSpeed will really run before you launch it.
+
+The public names are loaded when they are used, so that importing dsguard costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dsguard.api import check_file, check_text
 
 __version__ = "0.1.0"
+
+__all__ = ["__version__", "check_file", "check_text"]
+
+_HOMES = {"check_file": "dsguard.api", "check_text": "dsguard.api"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m dsguard``."""
+
+from dsguard.cli.app import main
+
+main()

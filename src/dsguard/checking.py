@@ -1,0 +1,142 @@
+"""One run: resolve a pair, run the rules, collect the report."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dsguard.facts.case import Case, Unreadable
+from dsguard.facts.config_file import Whereabouts, named_config
+from dsguard.facts.resolve import Options, resolve
+from dsguard.launch.context import Command, LaunchContext
+from dsguard.launch.read import Surroundings, read_launch
+from dsguard.model.fact import Unknown
+from dsguard.model.finding import Confidence, Consequence, Finding, Severity
+from dsguard.model.report import Check, SkippedRule, Target
+from dsguard.model.rule import Rule
+from dsguard.model.source import Location, Source, Span
+from dsguard.model.tree import Document
+from dsguard.reading.errors import HjsonSyntaxError
+from dsguard.reading.hjson import parse
+from dsguard.rules import all_rules, find_rule
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a run that is not its input.
+
+    ``rules`` are the rules that run, all of them by default. ``folder`` is where the launch
+    is run from; ``hostfile`` replaces the one that the launch names.
+    """
+
+    target: Target
+    options: Options = field(default_factory=Options)
+    rules: Sequence[Rule[Case]] = field(default_factory=all_rules)
+    folder: Path = field(default_factory=Path.cwd)
+    hostfile: Path | None = None
+
+
+def check_source(
+    source: Source | None,
+    command: Command | None,
+    settings: Settings,
+    *,
+    config_path: Path | None = None,
+) -> Check:
+    """Check one (config, launch) pair; either may be absent.
+
+    ``source`` is the config's text; ``config_path`` where it lies on disk, None for standard
+    input and texts. A syntax error becomes a finding, not an exception.
+    """
+    document, unreadable = _read(source)
+    launch = _read_launch(command, settings)
+    case = resolve(
+        document,
+        launch,
+        settings.target,
+        settings.options,
+        folder=settings.folder,
+        config_path=config_path,
+        unreadable=unreadable,
+    )
+    findings, skipped = _run_rules(case, settings.rules)
+    return Check(
+        config=source.name if source is not None else None,
+        launch=command.source.text if command is not None else None,
+        target=settings.target,
+        facts=case.facts,
+        findings=findings,
+        skipped=skipped,
+    )
+
+
+def _read(source: Source | None) -> tuple[Document | None, Unreadable | None]:
+    if source is None:
+        return None, None
+    try:
+        return parse(source), None
+    except HjsonSyntaxError as error:
+        return None, Unreadable(error.message, error.location, error.help)
+
+
+def _read_launch(command: Command | None, settings: Settings) -> LaunchContext | None:
+    if command is None:
+        return None
+    return read_launch(command, Surroundings(settings.folder, settings.hostfile))
+
+
+def _run_rules(
+    case: Case, rules: Sequence[Rule[Case]]
+) -> tuple[tuple[Finding, ...], tuple[SkippedRule, ...]]:
+    findings: list[Finding] = []
+    skipped: list[SkippedRule] = []
+    for rule in rules:
+        if not case.recognised and rule.meta.family != "document":
+            continue
+        missing = tuple(n for n in rule.meta.needs if isinstance(case.facts[n], Unknown))
+        if missing:
+            fact = case.facts[missing[0]]
+            reason = fact.reason if isinstance(fact, Unknown) else ""
+            skipped.append(SkippedRule(rule.meta.slug, missing, reason))
+            continue
+        try:
+            findings.extend(list(rule.findings(case)))
+        except Exception as error:
+            findings.append(_crash(case, rule, error))
+    findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
+    return tuple(findings), tuple(skipped)
+
+
+def _crash(case: Case, rule: Rule[Case], error: Exception) -> Finding:
+    """A crash is a finding of its own: the other rules go on, and the answer is incomplete."""
+    crash = find_rule("internal-error")
+    assert crash is not None
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    if case.document is not None:
+        source = case.document.source
+    elif case.launch is not None:
+        source = case.launch.command.source
+    else:
+        source = Source("<none>", "", is_file=False)
+    return Finding(
+        code=crash.meta.code,
+        rule=crash.meta.slug,
+        severity=Severity.ERROR,
+        confidence=Confidence.HIGH,
+        consequence=Consequence.NOTE,
+        message=f"the rule {rule.meta.slug} crashed ({type(error).__name__}: {error}, "
+        f"{Path(place.filename).name}:{place.lineno}, Python {sys.version.split()[0]})",
+        location=Location(source, Span(0, min(1, len(source.text)))),
+        help="this is a fault of dsguard: please report it with the config that shows it",
+    )
+
+
+def config_in_launch(command: Command, settings: Settings) -> tuple[str, Path] | None:
+    """The config that a launch names: as written there, and where it would lie."""
+    named = named_config(_read_launch(command, settings), settings.folder, None)
+    if named is None or named.whereabouts is Whereabouts.NOT_A_PATH:
+        return None
+    return named.argument.value or "", named.path

@@ -1,0 +1,1 @@
+"""The commands of ``dsguard``; each module registers one on the app."""

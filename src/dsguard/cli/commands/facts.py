@@ -1,0 +1,70 @@
+"""``dsguard facts``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from dsguard.checking import check_source
+from dsguard.cli import options
+from dsguard.cli.commands.check import INCOMPLETE
+from dsguard.cli.inputs import collect
+from dsguard.cli.launch_words import LaunchWords
+from dsguard.cli.output import emit, emit_json, stdout_look
+from dsguard.model.report import Report
+from dsguard.render.facts_table import render_facts
+from dsguard.render.json_report import render_json
+from dsguard.render.stream import ColorChoice
+from dsguard.render.text import render_text
+
+
+class FactsFormat(str, Enum):
+    """What ``--output-format`` may say here."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def facts(
+    context: typer.Context,
+    config: Annotated[
+        str | None, typer.Argument(metavar="[CONFIG]", help="A config, or - for stdin.")
+    ] = None,
+    target: options.Target = None,
+    world_size: options.WorldSize = None,
+    hostfile: options.Hostfile = None,
+    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    output_format: Annotated[
+        FactsFormat, typer.Option("--output-format", "-o", help="How to report.")
+    ] = FactsFormat.TEXT,
+    color: options.Color = ColorChoice.AUTO,
+) -> None:
+    """Show what will run, and who said so.
+
+    Example: dsguard facts ds_config.json -- deepspeed --num_gpus 4 train.py
+    """
+    launch: LaunchWords = context.obj
+    if config is None and not launch.words:
+        raise typer.BadParameter(
+            "name a config, or give a launch command after --", param_hint="CONFIG"
+        )
+    # Facts need no rules: their findings are `dsguard check`'s.
+    settings = options.settings_of(target, world_size, hostfile, front_end)
+    settings = replace(settings, rules=())
+    command = launch.command()
+    inputs, failures = collect([config] if config is not None else (), command, settings)
+    checks = [check_source(i.source, command, settings, config_path=i.path) for i in inputs]
+    report = Report(tuple(checks), tuple(failures))
+    look = stdout_look(color)
+    if output_format is FactsFormat.JSON:
+        emit_json(render_json(report))
+    elif report.complete:
+        for check in report.checks:
+            text = render_facts(check, color=look.color, unicode=look.unicode, columns=look.columns)
+            emit(text)
+    else:
+        emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
+    raise typer.Exit(0 if report.complete else INCOMPLETE)

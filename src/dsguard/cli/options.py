@@ -1,0 +1,86 @@
+"""The options that several commands share, and what they mean for a run."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dsguard.checking import Settings
+from dsguard.facts.resolve import Options
+from dsguard.facts.target import TargetError, resolve_target
+from dsguard.frontends.base import FrontEndName
+from dsguard.render.stream import ColorChoice
+from dsguard.selection import SelectionError, select
+
+
+class FrontEndChoice(str, Enum):
+    """What ``--front-end`` may say."""
+
+    AUTO = "auto"
+    PLAIN = "plain"
+    TRANSFORMERS = "transformers"
+    ACCELERATE = "accelerate"
+    LIGHTNING = "lightning"
+
+
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="Judge by this DeepSpeed release. Default: the installed one, else the newest known.",
+    ),
+]
+WorldSize = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="All processes of the job; wins over the launch command."
+    ),
+]
+Hostfile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Read this hostfile instead of the one the launch names."),
+]
+FrontEnd = Annotated[
+    FrontEndChoice,
+    typer.Option(help="Who hands the config to DeepSpeed. Default: read from the launch."),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE,…", help="Run only these rules: slugs, codes, or families such as DSG2."
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="RULE,…", help="Leave these rules out."),
+]
+Color = Annotated[ColorChoice, typer.Option(help="Colour in the output.")]
+
+
+def settings_of(
+    target: str | None,
+    world_size: int | None,
+    hostfile: Path | None,
+    front_end: FrontEndChoice,
+    selected: list[str] | None = None,
+    ignored: list[str] | None = None,
+) -> Settings:
+    """The settings that these options mean.
+
+    Raises:
+        typer.BadParameter: an option's value cannot be used; the program exits with 2.
+    """
+    try:
+        judged_by = resolve_target(target)
+        rules = select(selected, ignored)
+    except TargetError as error:
+        raise typer.BadParameter(str(error), param_hint="--target") from None
+    except SelectionError as error:
+        raise typer.BadParameter(str(error), param_hint="--select/--ignore") from None
+    if hostfile is not None and not hostfile.is_file():
+        raise typer.BadParameter(f"there is no file {hostfile}", param_hint="--hostfile")
+    name = None if front_end is FrontEndChoice.AUTO else FrontEndName(front_end.value)
+    return Settings(judged_by, Options(world_size, name), rules, Path.cwd(), hostfile)

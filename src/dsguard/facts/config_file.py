@@ -1,0 +1,105 @@
+"""Which config the launch reads, and whether it is the one that is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from dsguard.frontends.detect import config_argument
+from dsguard.launch.context import Argument, LaunchContext
+from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
+from dsguard.model.source import Location, Source, Span
+
+_SUFFIXES = (".json", ".hjson", ".conf", ".config", ".yaml", ".yml")
+_LARGEST_SCRIPT = 1 << 20
+"""A training script of more bytes is not searched for the config's name."""
+
+
+class Whereabouts(str, Enum):
+    """What is known of the file that the launch names."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    OTHER_MACHINE = "an absolute path that is not on this machine"
+    NOT_A_PATH = "not a path"
+
+
+@dataclass(frozen=True)
+class NamedConfig:
+    """The config that the launch names.
+
+    ``path`` is where it would be, relative to the folder of the launch. ``is_checked`` says
+    whether it is the checked file; None where that cannot be told.
+    """
+
+    argument: Argument
+    whereabouts: Whereabouts
+    path: Path
+    is_checked: bool | None
+
+
+def named_config(
+    launch: LaunchContext | None, folder: Path, checked: Path | None
+) -> NamedConfig | None:
+    """The config that the launch names, None where it names none."""
+    argument = config_argument(launch) if launch is not None else None
+    if argument is None or argument.value is None:
+        return None
+    value = argument.value
+    path = folder / value
+    if not argument.known or not _looks_like_path(value):
+        return NamedConfig(argument, Whereabouts.NOT_A_PATH, path, None)
+    if _is_file(path):
+        same = None if checked is None else path.resolve() == checked.resolve()
+        return NamedConfig(argument, Whereabouts.PRESENT, path, same)
+    if Path(value).is_absolute():
+        # The launch may be for another machine, so only another file name is a sure difference.
+        same = None if checked is None or path.name == checked.name else False
+        return NamedConfig(argument, Whereabouts.OTHER_MACHINE, path, same)
+    return NamedConfig(argument, Whereabouts.MISSING, path, None if checked is None else False)
+
+
+def config_file_fact(
+    named: NamedConfig | None, launch: LaunchContext | None, folder: Path, checked: Path | None
+) -> Fact:
+    """The file that the run reads: named in the launch, or by its name in the script's text."""
+    if launch is None:
+        return Unknown("no launch command was given")
+    if named is not None:
+        if not named.argument.known:
+            return Unknown(f"the shell would have to expand {named.argument.value}")
+        return Known(named.argument.value, named.argument.origin())
+    mention = _mention(launch, folder, checked)
+    if mention is not None and checked is not None:
+        return Known(checked.name, Origin(OriginKind.SCRIPT, mention))
+    return Unknown("the launch names no config")
+
+
+def _mention(launch: LaunchContext, folder: Path, checked: Path | None) -> Location | None:
+    """Where the training script spells the checked file's name, if it does."""
+    if checked is None or launch.script is None or not launch.script.known or launch.module:
+        return None
+    path = folder / launch.script.text
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_SCRIPT:
+            return None
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    at = text.find(checked.name)
+    if at == -1:
+        return None
+    return Location(Source(launch.script.text, text), Span(at, at + len(checked.name)))
+
+
+def _looks_like_path(value: str) -> bool:
+    """Whether a value is meant as a file: no inline JSON, base64 or framework shorthand."""
+    return not value.lstrip().startswith("{") and value.endswith(_SUFFIXES)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False

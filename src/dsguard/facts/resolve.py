@@ -1,0 +1,204 @@
+"""Resolves one (config, launch) pair into a :class:`~dsguard.facts.case.Case`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from dsguard.facts.case import Case, Unreadable
+from dsguard.facts.config_file import config_file_fact, named_config
+from dsguard.facts.equation import solve
+from dsguard.facts.parallel import ParallelSizes, parallel_sizes
+from dsguard.facts.samples import samples_per_step
+from dsguard.facts.training import training_facts
+from dsguard.facts.values import is_number, written
+from dsguard.frontends.arguments import asked
+from dsguard.frontends.base import AUTO, FrontEnd, FrontEndName, Setting
+from dsguard.frontends.detect import FRONT_ENDS, config_argument, detect
+from dsguard.launch.context import LaunchContext
+from dsguard.model.fact import (
+    Candidate,
+    Conflict,
+    Fact,
+    FactName,
+    Facts,
+    Known,
+    Origin,
+    OriginKind,
+    Unknown,
+)
+from dsguard.model.report import Target, TargetOrigin
+from dsguard.model.tree import Document, Object
+from dsguard.schema.sniff import may_be_deepspeed
+from dsguard.schema.validate import validate
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user told dsguard itself.
+
+    ``world_size`` (all processes of the job) and ``front_end`` win over everything that is
+    read or detected; None leaves them to the launch.
+    """
+
+    world_size: int | None = None
+    front_end: FrontEndName | None = None
+
+
+def resolve(
+    document: Document | None,
+    launch: LaunchContext | None,
+    target: Target,
+    options: Options,
+    *,
+    folder: Path,
+    config_path: Path | None = None,
+    unreadable: Unreadable | None = None,
+) -> Case:
+    """Everything that can be known of this pair before it is launched."""
+    root = document.root.value if document is not None else None
+    values: dict[str, Any] = root if isinstance(root, dict) else {}
+    named_in_launch = launch is not None and config_argument(launch) is not None
+    recognised = named_in_launch or may_be_deepspeed(values)
+    problems = tuple(validate(values, Version(target.version))) if recognised else ()
+    front_end_fact = _front_end(launch, options, values)
+    front_end = FRONT_ENDS[front_end_fact.value] if isinstance(front_end_fact, Known) else None
+    readable = document if document is not None and isinstance(document.root, Object) else None
+    world_size = _world_size(launch, options)
+    sizes: ParallelSizes = parallel_sizes(readable, launch, world_size)
+
+    def settle(key: str) -> Fact | None:
+        return _settle(readable, launch, front_end, key)
+
+    batch = solve(
+        _number(settle("train_batch_size"), "train_batch_size"),
+        _number(settle("train_micro_batch_size_per_gpu"), "train_micro_batch_size_per_gpu"),
+        _number(settle("gradient_accumulation_steps"), "gradient_accumulation_steps"),
+        sizes.data_parallel,
+    )
+    named = named_config(launch, folder, config_path)
+    facts: dict[FactName, Fact] = {
+        "deepspeed_version": Known(target.version, _target_origin(target)),
+        "front_end": front_end_fact,
+        **_launch_facts(launch),
+        "config_file": config_file_fact(named, launch, folder, config_path),
+        "world_size": world_size,
+        "data_parallel_size": sizes.data_parallel,
+        "tensor_parallel_size": sizes.tensor_parallel,
+        "pipeline_stages": sizes.pipeline_stages,
+        "sequence_parallel_size": sizes.sequence_parallel,
+        "train_batch_size": batch.train,
+        "micro_batch_size": batch.micro,
+        "gradient_accumulation_steps": _with_loser(
+            batch.accumulation, launch, "gradient_accumulation_steps"
+        ),
+        **training_facts(readable, launch, front_end, Version(target.version), settle),
+    }
+    facts["samples_per_step"] = samples_per_step(launch, front_end, facts)
+    return Case(
+        document=readable if readable is not None else document,
+        unreadable=unreadable,
+        launch=launch,
+        target=target,
+        front_end=front_end,
+        named=named,
+        recognised=recognised,
+        problems=problems,
+        batch=batch,
+        facts=Facts(facts),
+    )
+
+
+def _front_end(launch: LaunchContext | None, options: Options, values: dict[str, Any]) -> Fact:
+    if options.front_end is not None:
+        origin = Origin(OriginKind.OPTION, argument="--front-end")
+        return Known(options.front_end, origin)
+    return detect(launch, has_auto=_has_auto(values))
+
+
+def _has_auto(values: dict[str, Any]) -> bool:
+    stack: list[Any] = [values]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+        elif value == AUTO:
+            return True
+    return False
+
+
+def _world_size(launch: LaunchContext | None, options: Options) -> Fact:
+    read = launch.world_size if launch is not None else None
+    if options.world_size is not None:
+        origin = Origin(OriginKind.OPTION, argument="--world-size")
+        if isinstance(read, Known) and read.value != options.world_size:
+            return Known(options.world_size, origin, (Candidate(read.value, read.origin),))
+        return Known(options.world_size, origin)
+    return read if read is not None else Unknown("no launch command was given")
+
+
+def _settle(
+    document: Document | None,
+    launch: LaunchContext | None,
+    front_end: FrontEnd | None,
+    key: str,
+) -> Fact | None:
+    candidate = written(document, key)
+    request = asked(launch, key)
+    setting = Setting(key, candidate, request.candidate if request else None)
+    if front_end is not None:
+        return front_end.settle(setting)
+    if candidate is None:
+        return None
+    if setting.is_auto:
+        return Unknown(f'{key} is "auto": a trainer fills it', setting.losers)
+    return Known(candidate.value, candidate.origin, setting.losers)
+
+
+def _number(fact: Fact | None, key: str) -> Fact | None:
+    if isinstance(fact, Known) and not is_number(fact.value):
+        return Unknown(f"{key} is not a number in the config")
+    return fact
+
+
+def _with_loser(fact: Fact, launch: LaunchContext | None, key: str) -> Fact:
+    """The accumulation count that DeepSpeed derives also beats what the command line asks for."""
+    request = asked(launch, key)
+    if request is None or isinstance(fact, Conflict) or fact.ignored:
+        return fact
+    if isinstance(fact, Known):
+        if fact.origin.kind in (OriginKind.DERIVED, OriginKind.DEFAULT):
+            return Known(fact.value, fact.origin, (request.candidate,))
+        return fact
+    return Unknown(fact.reason, (request.candidate,))
+
+
+def _target_origin(target: Target) -> Origin:
+    if target.origin is TargetOrigin.OPTION:
+        return Origin(OriginKind.OPTION, argument="--target")
+    if target.origin is TargetOrigin.INSTALLED:
+        return Origin(OriginKind.ENVIRONMENT, argument="installed package")
+    return Origin(OriginKind.DEFAULT, whose="dsguard (newest release it knows)")
+
+
+def _launch_facts(launch: LaunchContext | None) -> dict[FactName, Fact]:
+    if launch is None:
+        none = Unknown("no launch command was given")
+        return {"launcher": none, "script": none}
+    origin = Origin(OriginKind.LAUNCH, launch.launcher_location)
+    script: Fact
+    if launch.script is None:
+        script = Unknown("the launch names no script")
+    elif not launch.script.known:
+        script = Unknown(f"the shell would have to expand {launch.script.text}")
+    else:
+        script = Known(
+            launch.script.text,
+            Origin(OriginKind.LAUNCH, launch.command.locate(launch.script), "script"),
+        )
+    return {"launcher": Known(launch.launcher.value, origin), "script": script}

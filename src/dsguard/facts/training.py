@@ -1,0 +1,187 @@
+"""Facts about precision, ZeRO, optimizer and schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from packaging.version import Version
+from pydantic import TypeAdapter, ValidationError
+
+from dsguard.facts.values import block, has, is_number, written
+from dsguard.frontends.arguments import asked, asked_switch
+from dsguard.frontends.base import AUTO, FrontEnd, FrontEndName
+from dsguard.launch.context import LaunchContext
+from dsguard.model.fact import (
+    Candidate,
+    Conflict,
+    Fact,
+    FactName,
+    Known,
+    Origin,
+    OriginKind,
+    Unknown,
+)
+from dsguard.model.tree import Document
+
+Settle = Callable[[str], "Fact | None"]
+
+CLIPS_BY_DEFAULT_SINCE = Version("0.19.3")
+"""From this release an absent gradient_clipping means 1.0; before, 0.0 (off)."""
+
+_SWITCH = TypeAdapter(bool)
+
+
+def training_facts(
+    document: Document | None,
+    launch: LaunchContext | None,
+    front_end: FrontEnd | None,
+    target: Version,
+    settle: Settle,
+) -> dict[FactName, Fact]:
+    """Everything of the config that is not batch arithmetic or a degree of parallelism."""
+    if document is None:
+        return {}
+    deepspeed = Origin(OriginKind.DEFAULT, whose=f"DeepSpeed {target}")
+    return {
+        "gradient_clipping": _clipping(launch, settle, target, deepspeed),
+        "precision": _precision(document, launch, front_end, deepspeed),
+        "zero_stage": _zero_stage(document, front_end, deepspeed),
+        "offload_optimizer": _offload(document, front_end, "offload_optimizer", deepspeed),
+        "offload_param": _offload(document, front_end, "offload_param", deepspeed),
+        "optimizer": _type(document, "optimizer"),
+        "learning_rate": _learning_rate(document, launch, settle),
+        "scheduler": _type(document, "scheduler"),
+        "warmup_steps": _scheduled(document, settle, "warmup_num_steps"),
+        "total_steps": _scheduled(document, settle, "total_num_steps"),
+    }
+
+
+def _clipping(
+    launch: LaunchContext | None, settle: Settle, target: Version, deepspeed: Origin
+) -> Fact:
+    fact = settle("gradient_clipping")
+    if fact is not None:
+        return fact
+    request = asked(launch, "gradient_clipping")
+    default = 1.0 if target >= CLIPS_BY_DEFAULT_SINCE else 0.0
+    return Known(default, deepspeed, (request.candidate,) if request else ())
+
+
+def _precision(
+    document: Document,
+    launch: LaunchContext | None,
+    front_end: FrontEnd | None,
+    deepspeed: Origin,
+) -> Fact:
+    on: list[Candidate] = []
+    asked_for: list[Candidate] = []
+    for name in ("fp16", "bf16"):
+        argument = asked_switch(launch, name)
+        if argument is not None:
+            asked_for.append(Candidate(name, argument.origin()))
+        key = name
+        if name == "bf16" and not has(document, "bf16") and has(document, "bfloat16"):
+            key = "bfloat16"
+        enabled = written(document, f"{key}.enabled")
+        if enabled is None:
+            continue
+        if enabled.value == AUTO:
+            if front_end is None or front_end.fills(f"{key}.enabled"):
+                if argument is None:
+                    return Unknown(f'{key}.enabled is "auto": a trainer fills it')
+                on.append(Candidate(name, argument.origin()))
+            continue
+        switch = _coerced(enabled.value)
+        if switch is None:
+            return Unknown(f"{key}.enabled is neither true nor false")
+        if switch:
+            on.append(Candidate(name, enabled.origin))
+    if len(on) == 2:
+        return Conflict(tuple(on))
+    if on:
+        losers = tuple(c for c in asked_for if c.value != on[0].value)
+        return Known(on[0].value, on[0].origin, losers)
+    inserted = front_end is not None and front_end.name in (
+        FrontEndName.TRANSFORMERS,
+        FrontEndName.ACCELERATE,
+    )
+    if asked_for and inserted:
+        return Unknown("the trainer inserts the precision block that the command line asks for")
+    return Known("fp32", deepspeed, tuple(asked_for))
+
+
+def _zero_stage(document: Document, front_end: FrontEnd | None, deepspeed: Origin) -> Fact:
+    whole = written(document, "zero_optimization")
+    if whole is not None and isinstance(whole.value, bool):
+        return Known(int(whole.value), whole.origin)
+    stage = written(document, "zero_optimization.stage")
+    if stage is None:
+        return Known(0, deepspeed)
+    if stage.value == AUTO:
+        if front_end is None or front_end.fills("zero_optimization.stage"):
+            return Unknown('zero_optimization.stage is "auto": a trainer fills it')
+        return Known(0, deepspeed, (stage,))
+    try:
+        value = int(stage.value)
+    except (TypeError, ValueError):
+        return Unknown("zero_optimization.stage is not a number in the config")
+    return Known(value, stage.origin)
+
+
+def _offload(document: Document, front_end: FrontEnd | None, name: str, deepspeed: Origin) -> Fact:
+    old = {"offload_optimizer": "cpu_offload", "offload_param": "cpu_offload_param"}[name]
+    deprecated = written(document, f"zero_optimization.{old}")
+    if deprecated is not None and _coerced(deprecated.value):
+        return Known("cpu", deprecated.origin)
+    device = written(document, f"zero_optimization.{name}.device")
+    if device is None:
+        return Known("none", deepspeed)
+    if device.value == AUTO:
+        if front_end is None or front_end.fills(f"zero_optimization.{name}.device"):
+            return Unknown(f'zero_optimization.{name}.device is "auto": a trainer fills it')
+        return Known("none", deepspeed, (device,))
+    return Known(device.value, device.origin)
+
+
+def _type(document: Document, name: str) -> Fact:
+    kind = written(document, f"{name}.type")
+    if kind is None:
+        return Unknown(f"the config names no {name}; the script may pass its own")
+    return Known(kind.value, kind.origin)
+
+
+def _learning_rate(document: Document, launch: LaunchContext | None, settle: Settle) -> Fact:
+    request = asked(launch, "optimizer.params.lr")
+    kind = written(document, "optimizer.type")
+    if kind is None:
+        return Unknown(
+            "the config names no optimizer; the script decides",
+            (request.candidate,) if request else (),
+        )
+    fact = settle("optimizer.params.lr")
+    if fact is not None:
+        return fact
+    losers = (request.candidate,) if request else ()
+    if kind.value in ("Adam", "AdamW"):
+        return Known(1e-3, Origin(OriginKind.DEFAULT, whose=kind.value), losers)
+    return Unknown(f"optimizer.params.lr is absent: {kind.value}'s own default counts", losers)
+
+
+def _scheduled(document: Document, settle: Settle, parameter: str) -> Fact:
+    if not block(document, "scheduler") or written(document, "scheduler.type") is None:
+        return Unknown("the config names no scheduler; the script decides")
+    fact = settle(f"scheduler.params.{parameter}")
+    if fact is None:
+        return Unknown(f"scheduler.params.{parameter} is not in the config")
+    if isinstance(fact, Known) and not is_number(fact.value):
+        return Unknown(f"scheduler.params.{parameter} is not a number in the config")
+    return fact
+
+
+def _coerced(value: Any) -> bool | None:
+    """A switch as DeepSpeed's pydantic blocks read it: ``"true"``, ``"yes"`` and 1 are on."""
+    try:
+        return _SWITCH.validate_python(value)
+    except ValidationError:
+        return None

@@ -1,0 +1,47 @@
+"""Reads single values out of a document, with their place as origin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsguard.model.fact import Candidate, Origin, OriginKind
+from dsguard.model.tree import Document, Object, join_pointer
+
+
+def pointer_of(dotted: str) -> str:
+    """The JSON pointer of DeepSpeed's dotted spelling (``zero_optimization.stage``)."""
+    pointer = ""
+    for token in dotted.split("."):
+        pointer = join_pointer(pointer, token)
+    return pointer
+
+
+def written(document: Document | None, *dotted: str) -> Candidate | None:
+    """The value the config gives under the first of these dotted keys that it has.
+
+    None where no such key is written, or where it is null, which DeepSpeed reads as absent.
+    """
+    if document is None:
+        return None
+    for key in dotted:
+        pointer = pointer_of(key)
+        node = document.get(pointer)
+        if node is not None and node.value is not None:
+            location = document.locate(pointer)
+            return Candidate(node.value, Origin(OriginKind.CONFIG, location))
+    return None
+
+
+def has(document: Document | None, dotted: str) -> bool:
+    """Whether the key is written at all, null included."""
+    return document is not None and document.get(pointer_of(dotted)) is not None
+
+
+def block(document: Document | None, dotted: str) -> bool:
+    """Whether the config holds an object under this key."""
+    return document is not None and isinstance(document.get(pointer_of(dotted)), Object)
+
+
+def is_number(value: Any) -> bool:
+    """Whether DeepSpeed can calculate with a value (booleans count as 0 and 1 in Python)."""
+    return isinstance(value, (int, float))

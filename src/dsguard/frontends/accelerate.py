@@ -1,0 +1,38 @@
+"""An own training loop prepared by ``Accelerator`` with a DeepSpeed config.
+
+Sources: accelerate/utils/dataclasses.py (``DeepSpeedPlugin``) and accelerate/accelerator.py
+(``_prepare_deepspeed``); the winner of a mismatch is DeepSpeed's value since Accelerate 1.8.
+"""
+
+from __future__ import annotations
+
+from dsguard.frontends.base import FrontEndName, Setting
+from dsguard.frontends.transformers import FILLED
+from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
+
+NOT_FILLED = frozenset({"optimizer.params.betas", "optimizer.params.eps"})
+"""What the Trainer fills and ``prepare()`` does not: DummyOptim has only lr and weight_decay."""
+
+
+class Accelerate:
+    """Accelerate's own loop: numbers in the config win, ``"auto"`` is filled in ``prepare()``."""
+
+    name = FrontEndName.ACCELERATE
+    title = "Accelerate"
+    strict_json = True
+    stops_at_auto = True
+
+    def fills(self, key: str) -> bool:
+        """Whether the plugin or ``prepare()`` replaces ``"auto"`` under this key."""
+        return key in FILLED and key not in NOT_FILLED
+
+    def settle(self, setting: Setting) -> Fact | None:
+        """The written number wins; an absent accumulation count becomes 1."""
+        if setting.written is None:
+            if setting.key == "gradient_accumulation_steps":
+                plugin = Origin(OriginKind.DEFAULT, whose="Accelerate's DeepSpeedPlugin")
+                return Known(1, plugin, setting.losers)
+            return None
+        if setting.is_auto:
+            return Unknown(f'{setting.key} is "auto": Accelerate fills it when the script runs')
+        return Known(setting.written.value, setting.written.origin, setting.losers)

@@ -1,0 +1,68 @@
+"""Which front end a launch is for, and which config file it names."""
+
+from __future__ import annotations
+
+from dsguard.frontends.accelerate import Accelerate
+from dsguard.frontends.base import FrontEnd, FrontEndName
+from dsguard.frontends.lightning import Lightning
+from dsguard.frontends.plain import Plain
+from dsguard.frontends.transformers import Transformers
+from dsguard.launch.context import Argument, LaunchContext, LauncherName
+from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
+
+FRONT_ENDS: dict[FrontEndName, FrontEnd] = {
+    end.name: end for end in (Plain(), Transformers(), Accelerate(), Lightning())
+}
+
+_ONLY_TRAINING_ARGUMENTS = (
+    "per_device_train_batch_size",
+    "per_device_eval_batch_size",
+    "lr_scheduler_type",
+    "max_grad_norm",
+    "num_train_epochs",
+    "gradient_checkpointing_kwargs",
+)
+
+
+def config_argument(launch: LaunchContext) -> Argument | None:
+    """The argument of the launch that names the DeepSpeed config, if one does.
+
+    The script's ``--deepspeed_config PATH`` (DeepSpeed's own) or ``--deepspeed PATH``
+    (TrainingArguments); else Accelerate's ``--deepspeed_config_file PATH``. A bare
+    ``--deepspeed`` is DeepSpeed's own switch and names nothing.
+    """
+    for name in ("deepspeed_config", "deepspeed", "deepscale_config"):
+        argument = launch.arguments.get(name)
+        if argument is not None and argument.value is not None:
+            return argument
+    if launch.launcher is LauncherName.ACCELERATE:
+        argument = launch.launcher_arguments.get("deepspeed_config_file")
+        if argument is not None and argument.value is not None:
+            return argument
+    return None
+
+
+def detect(launch: LaunchContext | None, *, has_auto: bool) -> Fact:
+    """The front end that reads the config: Known with its :class:`FrontEndName`, or unknown.
+
+    ``has_auto`` says whether the config leaves values to a trainer. Without any sign,
+    DeepSpeed's own reading is assumed, unless the config waits for a trainer.
+    """
+    if launch is not None:
+        named = config_argument(launch)
+        if named is not None and named.name == "deepspeed_config":
+            return Known(FrontEndName.PLAIN, named.origin())
+        if named is not None and named.name == "deepspeed":
+            return Known(FrontEndName.TRANSFORMERS, named.origin())
+        sign = launch.arguments.get(*_ONLY_TRAINING_ARGUMENTS)
+        if sign is not None and launch.arguments.get("deepspeed") is None:
+            return Known(FrontEndName.TRANSFORMERS, sign.origin())
+        if launch.launcher is LauncherName.ACCELERATE:
+            origin = Origin(OriginKind.LAUNCH, launch.launcher_location, "accelerate launch")
+            return Known(FrontEndName.ACCELERATE, origin)
+    if has_auto:
+        return Unknown('the config says "auto", but nothing names the trainer that fills it')
+    return Known(
+        FrontEndName.PLAIN,
+        Origin(OriginKind.DEFAULT, whose="dsguard (no sign of a trainer)"),
+    )

@@ -1,0 +1,194 @@
+"""``dsguard check`` as it is called from a shell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dsguard.model.finding import Finding
+from dsguard.rules import all_rules
+from tests.conftest import Dsguard
+
+GOOD = '{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}\n'
+BAD = GOOD.replace("{", '{"train_batch_size": 64, ')
+LAUNCH = "deepspeed --num_gpus 4 train.py --deepspeed_config ds_config.json"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ds_config.json").write_text(GOOD)
+    (tmp_path / "bad.json").write_text(BAD)
+    (tmp_path / "train.py").write_text("")
+    return tmp_path
+
+
+def test_a_clean_run_exits_with_0(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard(f"check ds_config.json -- {LAUNCH}", folder)
+    assert outcome.code == 0
+    assert outcome.out.startswith("No problems found in 1 file")
+
+
+def test_an_error_exits_with_1(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard("check bad.json --world-size 4", folder)
+    assert outcome.code == 1
+    assert "64, but 4 per GPU x 2 accumulation steps x 4 data-parallel ranks is 32" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("level", "code"), [("error", 0), ("warning", 0), ("info", 1), ("never", 0)]
+)
+def test_fail_on_decides_the_exit_code(
+    dsguard: Dsguard, folder: Path, level: str, code: int
+) -> None:
+    """A train_batch_size without a launch is an info."""
+    (folder / "total.json").write_text('{"train_batch_size": 64}')
+    assert dsguard(f"check total.json --fail-on {level}", folder).code == code
+
+
+def test_never_fails_even_on_errors(dsguard: Dsguard, folder: Path) -> None:
+    assert dsguard("check bad.json --world-size 4 --fail-on never", folder).code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("check", "name a config"),
+        ("check ds_config.json --", "no launch command follows --"),
+        ("check ds_config.json --world-size 0", "'--world-size'"),
+        ("check ds_config.json --target newest", "not a DeepSpeed version"),
+        ("check ds_config.json --target 0.3.1", "older than"),
+        ("check ds_config.json --select batch-size-mismach", "did you mean batch-size-mismatch?"),
+        ("check ds_config.json --hostfile nowhere", "there is no file nowhere"),
+        ("check ds_config.json --front-end trainer", "trainer"),
+        ("check ds_config.json --output-file no/such/folder/x.json", "cannot write"),
+        ("chek ds_config.json", "chek"),
+    ],
+)
+def test_wrong_usage_exits_with_2(dsguard: Dsguard, folder: Path, line: str, words: str) -> None:
+    outcome = dsguard(line, folder)
+    assert outcome.code == 2
+    assert words in " ".join(outcome.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("check nowhere.json", "nowhere.json: does not exist"),
+        ("check ds_confg.json", "did you mean ds_config.json?"),
+        ("check empty", "no DeepSpeed config in this folder"),
+        ("check latin.json", "is not UTF-8"),
+        ("check -- deepspeed train.py", "names no DeepSpeed config"),
+    ],
+)
+def test_an_incomplete_answer_exits_with_3(
+    dsguard: Dsguard, folder: Path, line: str, words: str
+) -> None:
+    (folder / "empty").mkdir()
+    (folder / "latin.json").write_bytes(b'{"train_batch_size": "\xe9"}')
+    outcome = dsguard(line, folder)
+    assert outcome.code == 3
+    assert words in outcome.out
+    assert outcome.out.splitlines()[-1].endswith("incomplete") or "incomplete" in outcome.out
+
+
+def test_one_unreadable_file_does_not_hide_the_others(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard("check nowhere.json bad.json --world-size 4", folder)
+    assert outcome.code == 3
+    assert "batch-size-mismatch" in outcome.out
+
+
+def test_the_config_is_taken_from_the_launch(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard(
+        "check -- torchrun --nproc_per_node 4 train.py --deepspeed_config bad.json", folder
+    )
+    assert outcome.code == 1
+    assert "--> bad.json:1:22" in outcome.out
+
+
+def test_a_launch_that_names_a_missing_config(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard("check -- deepspeed train.py --deepspeed_config gone.json", folder)
+    assert outcome.code == 1
+    assert "missing-config" in outcome.out
+
+
+def test_standard_input(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard("check - --world-size 4 -o concise", folder, stdin=BAD.encode())
+    assert outcome.out.startswith("<stdin>:1:22: error[DSG201] batch-size-mismatch: ")
+
+
+def test_a_folder_is_searched_for_configs(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "package.json").write_text('{"name": "x", "version": "1.0.0"}')
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "bad.json").write_text(BAD)
+    (folder / "deepspeed_broken.json").write_text("{")
+    outcome = dsguard("check . --world-size 4 -o json", folder)
+    checked = [check["config"] for check in json.loads(outcome.out)["checks"]]
+    assert checked == ["bad.json", "deepspeed_broken.json", "ds_config.json"]
+
+
+def test_only_the_first_lone_dashes_split(dsguard: Dsguard, folder: Path) -> None:
+    """What follows belongs to the launch, further dashes and our own option names included."""
+    outcome = dsguard(f"check ds_config.json -o json -- {LAUNCH} -- --world-size 7", folder)
+    (check,) = json.loads(outcome.out)["checks"]
+    assert check["launch"] == f"{LAUNCH} -- --world-size 7"
+    assert check["facts"]["world_size"]["value"] == 4
+
+
+def test_world_size_option_beats_the_launch(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard(f"check ds_config.json --world-size 2 -o json -- {LAUNCH}", folder)
+    fact = json.loads(outcome.out)["checks"][0]["facts"]["world_size"]
+    assert fact["value"] == 2
+    assert fact["origin"]["kind"] == "option"
+    assert [loser["value"] for loser in fact["ignored"]] == [4]
+
+
+def test_output_file_gets_the_report(dsguard: Dsguard, folder: Path) -> None:
+    outcome = dsguard("check bad.json --world-size 4 -o json --output-file report.json", folder)
+    assert outcome.out == ""
+    assert json.loads((folder / "report.json").read_text())["summary"]["error"] == 1
+
+
+def test_select_and_ignore(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "two.json").write_text('{"train_batch_sise": 8}')
+    assert dsguard("check two.json --select schema --ignore unknown-key", folder).code == 0
+    assert dsguard("check two.json --select DSG2 -o concise", folder).out.count("\n") == 1
+    assert dsguard("check two.json -o concise", folder).out.count("\n") == 2
+
+
+def test_skipped_rules_are_said_under_v(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "total.json").write_text('{"train_batch_size": 64}')
+    outcome = dsguard("check total.json -v", folder)
+    assert "batch-size-mismatch  needs micro_batch_size" in outcome.out
+    assert "no launch command was given" in outcome.out
+
+
+def test_quiet_says_nothing_when_clean(dsguard: Dsguard, folder: Path) -> None:
+    assert dsguard(f"check ds_config.json -q -- {LAUNCH}", folder).out == ""
+
+
+def test_deep_nesting_is_a_finding(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "deep.json").write_text("[" * 10_000 + "]" * 10_000)
+    outcome = dsguard("check deep.json -o concise", folder)
+    assert outcome.code == 1
+    assert "syntax-error" in outcome.out
+
+
+def test_a_rule_that_crashes_is_a_finding_of_its_own(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(case: object, report: object) -> Iterator[Finding]:
+        raise RuntimeError("oops")
+
+    broken = [
+        replace(rule, check=crash) if rule.meta.slug == "no-batch-size" else rule
+        for rule in all_rules()
+    ]
+    monkeypatch.setattr("dsguard.cli.options.select", lambda *_: broken)
+    outcome = dsguard("check bad.json --world-size 4", folder)
+    assert outcome.code == 3
+    assert "the rule no-batch-size crashed (RuntimeError: oops" in outcome.out
+    assert "batch-size-mismatch" in outcome.out
