@@ -1,0 +1,51 @@
+"""What a run imports: dsguard speaks about torch and DeepSpeed and never loads them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIXTURES
+
+HEAVY = ("torch", "deepspeed", "transformers", "accelerate", "lightning", "hjson", "numpy")
+
+PROGRAM = """
+import sys
+sys.argv = ["dsguard", *{arguments!r}]
+try:
+    from dsguard.cli.app import main
+    main()
+except SystemExit:
+    pass
+print("LOADED", *sorted(name for name in {heavy!r} if name in sys.modules))
+"""
+
+STORY = FIXTURES / "runs" / "accumulation-ignored"
+
+
+@pytest.mark.parametrize("command", ["check", "facts"])
+def test_no_heavy_package_is_imported(command: str) -> None:
+    """They are installed in the environment of this test, so silence is not for want of them."""
+    launch = (STORY / "launch.txt").read_text().split()
+    arguments = [command, "ds_config.json", "--", *launch]
+    output = run(PROGRAM.format(arguments=arguments, heavy=HEAVY), STORY)
+    assert output.splitlines()[-1] == "LOADED"
+    assert "accumulation" in output
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    program = (
+        "import sys, dsguard; dsguard.__version__; dir(dsguard); "
+        "print([n for n in sys.modules if n.startswith('dsguard.') or n == 'pydantic'])"
+    )
+    assert run(program, STORY).strip() == "[]"
+
+
+def run(program: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True
+    )
+    return done.stdout
