@@ -1,0 +1,103 @@
+"""What can be wrong with a config value, as data.
+
+A :class:`Problem` knows the JSON pointer it is about, never a line or a column: whoever
+holds the document turns the pointer into a place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+from dsguard.model.finding import Consequence
+from dsguard.model.tree import join_pointer
+
+
+class ProblemKind(str, Enum):
+    """The sort of a problem.
+
+    ``conflicting-keys``: two spellings of one setting, or a deprecated key together with its
+    replacement. ``refused-combination``: each value is fine, but not together.
+    ``unfilled-auto``: the string ``"auto"`` where DeepSpeed itself gives it no meaning.
+    """
+
+    UNKNOWN_KEY = "unknown-key"
+    MISPLACED_KEY = "misplaced-key"
+    MISTYPED_VALUE = "mistyped-value"
+    OUT_OF_RANGE_VALUE = "out-of-range-value"
+    REMOVED_KEY = "removed-key"
+    TOO_NEW_KEY = "too-new-key"
+    DEPRECATED_KEY = "deprecated-key"
+    CONFLICTING_KEYS = "conflicting-keys"
+    REFUSED_COMBINATION = "refused-combination"
+    UNFILLED_AUTO = "unfilled-auto"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing DeepSpeed refuses, ignores or reads otherwise than written.
+
+    ``pointer`` (RFC 6901) uses the spelling found in the config; ``part`` says whether the
+    key or the value is at fault. ``consequence`` is ``refused`` exactly when
+    ``DeepSpeedConfig`` raises while it reads the config, ``late`` when it reads the config
+    and a later step fails. ``message`` is one sentence without a full stop. Where they
+    apply: ``suggestions`` are spellings that may have been meant, best first; ``belongs`` are
+    dotted paths of the blocks where the key is known (empty for
+    the top level); ``replacement`` is what to use
+    instead; ``expected`` says in words which values are taken; ``other`` is the pointer of the
+    second key of a conflict or combination.
+    """
+
+    kind: ProblemKind
+    pointer: str
+    part: Literal["key", "value"]
+    consequence: Consequence
+    message: str
+    value: Any
+    suggestions: tuple[str, ...] = ()
+    belongs: tuple[str, ...] = ()
+    replacement: str | None = None
+    expected: str = ""
+    other: str | None = None
+
+
+_PLAIN = re.compile(r"[\w#/$-]+")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key's place in the config: as a JSON pointer and, for messages, as a dotted path.
+
+    The whole config is ``Place("", "")``.
+    """
+
+    pointer: str
+    dotted: str
+
+    def child(self, key: str | int) -> Place:
+        """The place of a key or list item inside this one."""
+        name = str(key)
+        if not _PLAIN.fullmatch(name):  # a dot, a space, a line end: the path stays readable
+            name = json.dumps(name)
+        dotted = f"{self.dotted}.{name}" if self.dotted else name
+        return Place(join_pointer(self.pointer, key), dotted)
+
+    @property
+    def parent(self) -> str:
+        """The dotted path of the block that holds this key, in words for the whole config."""
+        return self.dotted.rpartition(".")[0] or "the config"
+
+
+ROOT = Place("", "")
+
+
+def show(value: Any, limit: int = 60) -> str:
+    """A value as JSON on one line, cut where it gets long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "a value nested too deep to show"
+    return text if len(text) <= limit else text[: limit - 3] + "..."

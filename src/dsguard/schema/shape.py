@@ -1,0 +1,186 @@
+"""What a field of a block takes, read from its annotation."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from packaging.version import Version
+from pydantic.fields import FieldInfo
+
+from dsguard.model.finding import Consequence
+from dsguard.schema.block import Block, Holds, Takes
+
+
+@dataclass
+class Shape:
+    """The JSON types and values that a field takes.
+
+    ``kinds`` are names out of boolean, whole, number, string, list, object, null and
+    anything. ``choices`` are the only strings or numbers taken, empty where any are.
+    ``block`` models an object, ``blocks`` each value of an object with free names, and ``items``
+    the elements of a list. ``expected`` says everything in words, completing "must be ...".
+    """
+
+    kinds: set[str] = field(default_factory=set)
+    choices: tuple[Any, ...] = ()
+    block: type[Block] | None = None
+    blocks: type[Block] | None = None
+    items: Shape | None = None
+    takes: Takes | None = None
+    expected: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FieldFacts:
+    """A field of a block together with its shape and history.
+
+    ``name`` is the documented spelling, ``spellings`` all that are read. ``wrong`` is the
+    consequence of a value of another type where types are not checked, and ``outdated`` that of
+    using a deprecated key at all, where one is recorded.
+    """
+
+    name: str
+    spellings: tuple[str, ...]
+    shape: Shape
+    default: Any
+    doc: str
+    since: Version
+    until: Version | None
+    deprecated: str | None
+    replaced_by: str | None
+    wrong: Consequence | None
+    outdated: Consequence | None
+
+
+@cache
+def fields_of(block: type[Block]) -> dict[str, FieldFacts]:
+    """The fields of a block by every spelling DeepSpeed reads."""
+    found: dict[str, FieldFacts] = {}
+    for attribute, info in block.model_fields.items():
+        facts = _facts(attribute, info)
+        found.update(dict.fromkeys(facts.spellings, facts))
+    return found
+
+
+def kind_of(value: Any) -> str:
+    """The JSON type of a value, by the names that :class:`Shape` uses."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "whole"
+    if isinstance(value, float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, dict) else "list"
+
+
+def _facts(attribute: str, info: FieldInfo) -> FieldFacts:
+    extra = info.json_schema_extra
+    assert isinstance(extra, dict)
+    history: Any = extra["deepspeed"]
+    shape = _shape(info.annotation, info.metadata)
+    if history.get("expected"):
+        shape.expected = history["expected"]
+    elif shape.takes:
+        shape.expected = shape.takes.expected
+    return FieldFacts(
+        name=info.alias or attribute,
+        spellings=(info.alias, attribute) if info.alias else (attribute,),
+        shape=shape,
+        default={} if info.default_factory else info.default,
+        doc=info.description or "",
+        since=Version(history["since"]),
+        until=Version(history["until"]) if "until" in history else None,
+        deprecated=history.get("deprecated"),
+        replaced_by=history.get("replaced_by"),
+        wrong=Consequence(history["wrong"]) if "wrong" in history else None,
+        outdated=Consequence(history["outdated"]) if "outdated" in history else None,
+    )
+
+
+def _shape(annotation: Any, metadata: Iterable[Any] = ()) -> Shape:
+    shape, words = Shape(), list[str]()
+    bounds = [m for m in metadata if isinstance(m, Ge | Gt | Le | Lt)]
+    for option in _options(annotation):
+        words.append(_add(shape, option, bounds))
+    for mark in metadata:
+        if isinstance(mark, Takes):
+            shape.takes = mark
+        elif isinstance(mark, Holds):
+            shape.block = mark.block
+    shape.expected = _either(words)
+    return shape
+
+
+def _options(annotation: Any) -> list[Any]:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [o for part in get_args(annotation) for o in _options(part)]
+    return [annotation]
+
+
+def _add(shape: Shape, option: Any, bounds: list[Any]) -> str:
+    """Add one alternative of an annotation to a shape and return it in words."""
+    origin = get_origin(option)
+    if origin is Literal or (isinstance(option, type) and issubclass(option, Enum)):
+        choices = get_args(option) if origin is Literal else tuple(m.value for m in option)
+        shape.choices += choices
+        shape.kinds |= {kind_of(choice) for choice in choices}
+        names = [f'"{c}"' if isinstance(c, str) else str(c) for c in choices]
+        return names[0] if len(names) == 1 else "one of " + ", ".join(names)
+    if origin is list or option is list or option is tuple:
+        shape.kinds.add("list")
+        arguments = get_args(option)
+        shape.items = _shape(arguments[0]) if arguments else None
+        return "a list of strings" if arguments == (str,) else "a list"
+    if origin is dict or option is dict:
+        shape.kinds.add("object")
+        last = (get_args(option) or (Any,))[-1]
+        if isinstance(last, type) and issubclass(last, Block):
+            shape.blocks = last
+        return "an object"
+    if isinstance(option, type) and issubclass(option, Block):
+        shape.kinds.add("object")
+        shape.block = option
+        return "an object"
+    kind, words = {
+        bool: ("boolean", "true or false"),
+        int: ("whole", _bounded("a whole number", bounds)),
+        float: ("number", _bounded("a number", bounds)),
+        str: ("string", "a string"),
+        Path: ("string", "a path"),
+        type(None): ("null", "null"),
+    }.get(option, ("anything", "any value"))
+    shape.kinds.add(kind)
+    return words
+
+
+def _bounded(noun: str, bounds: list[Any]) -> str:
+    words = []
+    for bound in bounds:
+        if isinstance(bound, Ge):
+            words.append(f"of at least {bound.ge:g}")
+        elif isinstance(bound, Gt):
+            words.append(f"above {bound.gt:g}")
+        elif isinstance(bound, Le):
+            words.append(f"at most {bound.le:g}")
+        else:
+            words.append(f"below {bound.lt:g}")
+    return f"{noun} {' and '.join(words)}" if words else noun
+
+
+def _either(words: list[str]) -> str:
+    """Alternatives in words; null comes last."""
+    words = sorted(words, key=lambda word: word == "null")
+    if any(" or " in word or ", " in word for word in words[:-1]):
+        return ", or ".join(words)
+    return " or ".join(words)

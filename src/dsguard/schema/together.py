@@ -1,0 +1,105 @@
+"""Values of different blocks that DeepSpeed refuses together.
+
+Source: ``_initialize_params`` and ``_do_error_check`` in deepspeed/runtime/config.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dsguard.schema import wording
+from dsguard.schema.block import CheckedBlock
+from dsguard.schema.compile import Compile
+from dsguard.schema.precision import Bf16, Fp16
+from dsguard.schema.problem import ROOT, Place, Problem
+from dsguard.schema.zero import ZeroOptimization
+
+_STAGE = ROOT.child("zero_optimization").child("stage")
+
+
+def refused_together(
+    given: dict[str, Any], blocks: Mapping[str, CheckedBlock]
+) -> Iterator[Problem]:
+    """Combinations across blocks that stop DeepSpeed when it reads the config.
+
+    ``blocks`` holds the checked top-level blocks of the config by key. A block that is present
+    and not in it has problems of its own and is not judged here.
+    """
+    fp16, bf16 = blocks.get("fp16"), blocks.get("bf16") or blocks.get("bfloat16")
+    bf16_at = ROOT.child("bf16" if "bf16" in blocks else "bfloat16")
+    fp16_at = ROOT.child("fp16")
+    if isinstance(fp16, Fp16) and isinstance(bf16, Bf16) and fp16.enabled and bf16.enabled:
+        yield wording.combination(
+            bf16_at.child("enabled"),
+            given[bf16_at.dotted]["enabled"],
+            fp16_at.child("enabled"),
+            f"{bf16_at.dotted}.enabled and fp16.enabled are both true, but only one precision can "
+            "be on",
+        )
+    if (
+        isinstance(bf16, Bf16)
+        and bf16.bf16_optimizer_states
+        and not bf16.bf16_master_weights_and_grads
+    ):
+        yield wording.combination(
+            bf16_at.child("bf16_optimizer_states"),
+            given[bf16_at.dotted]["bf16_optimizer_states"],
+            None,
+            f"{bf16_at.dotted}.bf16_optimizer_states is true but needs "
+            f"{bf16_at.dotted}.bf16_master_weights_and_grads, which is false",
+        )
+    zero = _zero(given, blocks)
+    if zero is None:
+        return
+    if zero.stage == 0:
+        yield from _needs_zero(given, fp16_at, fp16, "fp16_master_weights_and_grads")
+        yield from _needs_zero(given, bf16_at, bf16, "bf16_master_weights_and_grads")
+        yield from _needs_zero(given, bf16_at, bf16, "bf16_optimizer_states")
+    if str(given.get("gradient_allreduce_op")).lower() == "sum":
+        yield from _no_sum(given["gradient_allreduce_op"], zero, blocks.get("compile"))
+
+
+def _zero(given: dict[str, Any], blocks: Mapping[str, CheckedBlock]) -> ZeroOptimization | None:
+    """The ZeRO settings in force, or None where they are refused by themselves."""
+    written = given.get("zero_optimization", {})
+    if isinstance(written, bool):
+        return ZeroOptimization.model_validate({"stage": int(written)})
+    if "zero_optimization" not in given:
+        return ZeroOptimization()
+    zero = blocks.get("zero_optimization")
+    return zero if isinstance(zero, ZeroOptimization) else None
+
+
+def _needs_zero(
+    given: dict[str, Any], at: Place, block: CheckedBlock | None, name: str
+) -> Iterator[Problem]:
+    if block is not None and getattr(block, name):
+        yield wording.combination(
+            at.child(name),
+            given[at.dotted][name],
+            _STAGE if isinstance(given.get("zero_optimization"), dict) else None,
+            f"{at.dotted}.{name} is true with zero_optimization.stage 0, but needs stage 1, 2 or 3",
+        )
+
+
+def _no_sum(op: Any, zero: ZeroOptimization, compiles: CheckedBlock | None) -> Iterator[Problem]:
+    at, zero_at = ROOT.child("gradient_allreduce_op"), ROOT.child("zero_optimization")
+    if zero.stage == 3:
+        yield wording.combination(
+            at, op, _STAGE, 'gradient_allreduce_op "sum" does not work with ZeRO stage 3'
+        )
+    if zero.zenflow is not None:
+        yield wording.combination(
+            at,
+            op,
+            zero_at.child("zenflow"),
+            'gradient_allreduce_op "sum" does not work with zero_optimization.zenflow',
+        )
+    if isinstance(compiles, Compile) and compiles.deepcompile:
+        yield wording.combination(
+            at,
+            op,
+            ROOT.child("compile").child("deepcompile"),
+            'gradient_allreduce_op "sum" does not work with compile.deepcompile',
+        )
