@@ -105,7 +105,7 @@ class _Reader:
         del self._comments[comments:]
         self._deviations = Deviations()
         self._scalars = ScalarReader(self._source, self._deviations)
-        self._last_scalar: Scalar | None = None
+        self._swallower: Scalar | None = None
 
     def document(self) -> Document:
         text = self._text
@@ -179,7 +179,8 @@ class _Reader:
                 node = opened.pop().close(end)
             else:
                 node, end = self._scalars.read(at)
-                self._last_scalar = node
+                if node.bare and str(node.value).endswith(("}", "]", "},", "],")):
+                    self._swallower = node
             while opened:
                 current = opened[-1]
                 current.add(node)
@@ -284,9 +285,8 @@ class _Reader:
 
     def _never_closed(self, current: _Open) -> HjsonSyntaxError:
         help = ""
-        last = self._last_scalar
-        if last is not None and last.bare and str(last.value).endswith(("}", "]", "},", "],")):
-            line, _ = self._source.position(last.span.start)
+        if self._swallower is not None:
+            line, _ = self._source.position(self._swallower.span.start)
             help = (
                 f"the string without quotes on line {line} runs to the end of the line and takes "
                 "a closing bracket with it; put it in quotes"

@@ -1,0 +1,77 @@
+"""Accumulation asked for where nobody listens; see accumulation_ignored.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.facts.equation import number
+from dsguard.frontends.arguments import Asked, asked
+from dsguard.frontends.base import FrontEndName
+from dsguard.model.fact import OriginKind
+from dsguard.model.finding import Because, Consequence, Edit, Finding, Fix, Safety, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.batch._numbers import counted, with_accumulation
+
+_KEY = "gradient_accumulation_steps"
+
+
+@rule(
+    code="DSG203",
+    slug="accumulation-ignored",
+    summary="gradient accumulation on the command line that does not count",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    needs=("front_end", "gradient_accumulation_steps"),
+    oracle="engine.gradient_accumulation_steps() is the config's value",
+)
+def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Compare what the command line asks for with what the engine will count."""
+    request = asked(case.launch, _KEY)
+    fact = case.facts.known("gradient_accumulation_steps")
+    if request is None or case.document is None or case.front_end is None:
+        return
+    if case.front_end.name not in (FrontEndName.PLAIN, FrontEndName.ACCELERATE):
+        return
+    if request.value == fact.value or request.value < 1:
+        return
+    name = case.document.source.name
+    given = fact.origin.kind is OriginKind.CONFIG
+    if given:
+        winner = f"{name} wins"
+    elif fact.origin.kind is OriginKind.DERIVED:
+        winner = f"DeepSpeed derives it ({fact.origin.formula})"
+    else:
+        winner = f"{name} does not give it"
+    at = case.document.locate(f"/{_KEY}") if given else request.argument.location
+    fix = None
+    if given and with_accumulation(case, request).failure is None:
+        fix = Fix(
+            f"set {_KEY} to {request.value} in {name}",
+            Safety.UNSAFE,
+            (Edit(at.span.start, at.span.end, str(request.value)),),
+        )
+    samples = case.facts.value("samples_per_step")
+    yield report(
+        at,
+        f"{_KEY} is {number(fact.value)}: {winner}, the {request.value} that "
+        f"{request.argument.flag} asks for is ignored"
+        + (f"; one optimizer step trains on {counted(samples, 'sample')}" if samples else ""),
+        Consequence.DIFFERS,
+        because=(Because(_KEY, request.value, request.argument.origin()),),
+        fix=fix,
+        help="" if fix else _way_out(case, request, name),
+        confidence=request.confidence,
+    )
+
+
+def _way_out(case: Case, request: Asked, name: str) -> str:
+    """What to write so that the asked-for number counts and the batch equation still holds."""
+    give = f'give "{_KEY}": {request.value} in {name}'
+    if with_accumulation(case, request).failure is None:
+        return give
+    micro, ranks = (case.facts.value(name) for name in ("micro_batch_size", "data_parallel_size"))
+    if "micro_batch_size" in case.batch.given:
+        total = number(micro * request.value * ranks)
+        return f"{give}, and leave train_batch_size out or set it to {total}"
+    return f"{give}, and a train_batch_size that is a multiple of {number(request.value * ranks)}"

@@ -1,0 +1,46 @@
+"""A key written twice in one object; see duplicate_key.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.fact import Origin, OriginKind
+from dsguard.model.finding import Because, Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.model.source import Location
+from dsguard.model.tree import join_pointer
+
+
+@rule(
+    code="DSG003",
+    slug="duplicate-key",
+    summary="a key is written twice in one object",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    oracle="raises ValueError: Duplicate keys in DeepSpeed config",
+)
+def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report each repetition, with the first one as the reason."""
+    document = case.document
+    if document is None:
+        return
+    if case.front_end is None:
+        outcome = "DeepSpeed refuses the file, and a trainer silently takes the last one"
+    elif case.front_end.strict_json:
+        outcome = f"{case.front_end.title} silently takes the last one"
+    else:
+        outcome = "DeepSpeed refuses the file"
+    refused = case.front_end is not None and not case.front_end.strict_json
+    for parent, node in document.objects():
+        for first, again in node.duplicates():
+            pointer = join_pointer(parent, again.key)
+            line, _ = document.source.position(first.key_span.start)
+            before = Location(document.source, first.node.span, pointer)
+            yield report(
+                Location(document.source, again.key_span, pointer),
+                f"{again.key} is already written on line {line}; {outcome}",
+                Consequence.REFUSED if refused else Consequence.DIFFERS,
+                because=(Because(again.key, first.node.value, Origin(OriginKind.CONFIG, before)),),
+                help=f"keep one {again.key}",
+            )

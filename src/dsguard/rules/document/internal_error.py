@@ -1,0 +1,21 @@
+"""A rule that crashed; see internal_error.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+
+
+@rule(
+    code="DSG001",
+    slug="internal-error",
+    summary="a rule of dsguard crashed, so the answer is incomplete",
+    severity=Severity.ERROR,
+    since="0.1.0",
+)
+def internal_error(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Nothing to look for: the runner reports under this name when a rule raises."""
+    yield from ()

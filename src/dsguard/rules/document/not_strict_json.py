@@ -1,0 +1,49 @@
+"""HJSON where a trainer reads strict JSON; see not_strict_json.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.model.source import Location
+from dsguard.model.tree import Deviation, Document
+
+_SHOWN = 8
+
+
+@rule(
+    code="DSG004",
+    slug="not-strict-json",
+    summary="HJSON that a trainer's strict JSON reader refuses",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    needs=("front_end",),
+    oracle="HfDeepSpeedConfig raises JSONDecodeError",
+)
+def not_strict_json(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report where ``json.load`` stops first, if the config goes through it, and what else."""
+    if case.document is None or case.front_end is None or not case.front_end.strict_json:
+        return
+    stops = [deviation for deviation in case.document.deviations if deviation.stops]
+    if not stops:
+        return
+    first, *others = stops
+    yield report(
+        Location(case.document.source, first.span),
+        f"{case.front_end.title} reads the config as strict JSON and stops here "
+        f"({first.detail or first.kind.value}), where DeepSpeed's own reader takes HJSON",
+        Consequence.REFUSED,
+        help="write strict JSON" + _others(case.document, others),
+    )
+
+
+def _others(document: Document, deviations: Sequence[Deviation]) -> str:
+    """The other places to repair, by line, as far as they fit a sentence."""
+    if not deviations:
+        return ""
+    lines = dict.fromkeys(document.source.position(d.span.start).line for d in deviations)
+    shown = ", ".join(str(line) for line in list(lines)[:_SHOWN])
+    rest = f" and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    return f"; also on line{'s' if len(lines) > 1 else ''} {shown}{rest}"

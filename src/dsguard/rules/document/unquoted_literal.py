@@ -1,0 +1,88 @@
+"""``True``, ``None`` or ``auto,`` without quotes; see unquoted_literal.md."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.model.source import Location
+from dsguard.model.tree import Array, Document, Node, Object, Scalar, join_pointer
+
+_MEANT = {"true": "true", "false": "false", "none": "null", "null": "null"}
+# A comma at the end and a comment set off by white space or a comma: not written to be text.
+_SWALLOWED = re.compile(r"(\s{0,80},)?((?:(?<=,)|\s)\s{0,80}(#|//|/\*).*)?$", re.DOTALL)
+
+# Names that templates leave to be filled in: GLOBAL_BATCH, ${stage}, <lr>, {{ lr }}, %lr%.
+_PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9]*(_\w+)*|[$<{%@].*")
+
+
+@rule(
+    code="DSG005",
+    slug="unquoted-literal",
+    summary="a literal without quotes that HJSON reads as a string, with its comma",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    oracle="hjson.load gives a string",
+)
+def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report bare strings that swallowed a comma or comment, or that look like a literal."""
+    if case.document is None or (case.front_end is not None and case.front_end.strict_json):
+        return  # a strict reader stops at a string without quotes; not-strict-json says it
+    judged = {problem.pointer for problem in case.problems}
+    for pointer, scalar in _bare_strings(case.document):
+        text = str(scalar.value)
+        core = _SWALLOWED.sub("", text, count=1)
+        meant, what = _meaning(core)
+        if core == text and not what:
+            continue
+        fix = None
+        help = "write the number as JSON does"
+        if not what and pointer in judged and _PLACEHOLDER.fullmatch(core):
+            help = "if a script fills in this place, check the file that it writes"
+        elif meant is not None:
+            # "True" alone counts as true wherever DeepSpeed looks, so writing true changes nothing.
+            same = core == text and meant == "true"
+            fix = Fix(
+                f"write {meant}",
+                Safety.SAFE if same else Safety.UNSAFE,
+                (Edit(scalar.span.start, scalar.span.end, meant + text[len(core) :]),),
+            )
+        yield report(
+            Location(case.document.source, scalar.span, pointer),
+            f'this is the string "{text}"{what}: HJSON reads a value without quotes to the end of '
+            "the line",
+            Consequence.DIFFERS,
+            fix=fix,
+            help="" if fix else help,
+        )
+
+
+def _meaning(core: str) -> tuple[str | None, str]:
+    """What a bare word was meant to be, as JSON where that is sure, and what it is not."""
+    literal = _MEANT.get(core.lower())
+    if literal is not None:
+        return literal, f", not {literal}"
+    try:
+        float(core)
+    except ValueError:
+        return json.dumps(core, ensure_ascii=False), ""
+    return None, ", not a number"
+
+
+def _bare_strings(document: Document) -> Iterator[tuple[str, Scalar]]:
+    stack: list[tuple[str, Node]] = [("", document.root)]
+    while stack:
+        pointer, node = stack.pop()
+        if isinstance(node, Scalar):
+            if node.bare:
+                yield pointer, node
+        elif isinstance(node, Array):
+            items = [(join_pointer(pointer, i), item) for i, item in enumerate(node.items)]
+            stack.extend(reversed(items))
+        elif isinstance(node, Object):
+            members = [(join_pointer(pointer, m.key), m.node) for m in node.members]
+            stack.extend(reversed(members))

@@ -1,0 +1,59 @@
+"""A config that nothing in the launch names; see config_not_in_launch.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.frontends.base import FrontEndName
+from dsguard.launch.context import LaunchContext, LauncherName
+from dsguard.model.fact import Known
+from dsguard.model.finding import Confidence, Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.model.source import Location
+
+_SETTINGS = (".yaml", ".yml", ".toml", ".py", ".cfg", ".ini")
+"""Files of settings that a framework is started with, which may name the config in turn."""
+
+
+@rule(
+    code="DSG603",
+    slug="config-not-in-launch",
+    summary="nothing in the launch command names the config",
+    severity=Severity.WARNING,
+    since="0.1.0",
+)
+def config_not_in_launch(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report a launch without a config argument, unless something else may name the file."""
+    launch, document = case.launch, case.document
+    if launch is None or document is None or case.named is not None:
+        return
+    if isinstance(case.facts["config_file"], Known) or launch.script is None:
+        return
+    if case.front_end is not None and case.front_end.name is FrontEndName.LIGHTNING:
+        return
+    if launch.launcher is LauncherName.ACCELERATE:
+        # The config may be named in Accelerate's own YAML.
+        return
+    if not launch.arguments.complete or _has_settings_file(launch):
+        return
+    name = document.source.name
+    yield report(
+        Location(launch.command.source, launch.script.span),
+        f"nothing in this command names {name}, so it counts only if {launch.script.text} reads "
+        "it by itself",
+        Consequence.IGNORED,
+        confidence=Confidence.MEDIUM,
+        help=f"add --deepspeed_config {name} (for HF Trainer: --deepspeed {name})",
+    )
+
+
+def _has_settings_file(launch: LaunchContext) -> bool:
+    """Whether the script is given settings; a JSON file behind a flag may as well be data."""
+    for argument in launch.arguments:
+        suffixes = (*_SETTINGS, ".json") if "config" in argument.name else _SETTINGS
+        if (argument.value or "").lower().endswith(suffixes):
+            return True
+    return any(
+        word.text.lower().endswith((*_SETTINGS, ".json")) for word in launch.arguments.positionals
+    )

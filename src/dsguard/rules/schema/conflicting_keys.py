@@ -1,0 +1,24 @@
+"""Two spellings of one setting; see conflicting_keys.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.schema._report import report_problems
+from dsguard.schema.problem import ProblemKind
+
+
+@rule(
+    code="DSG108",
+    slug="conflicting-keys",
+    summary="two keys for one setting",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    oracle="raises AssertionError or ValidationError",
+)
+def conflicting_keys(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report keys that may not stand together."""
+    yield from report_problems(case, report, ProblemKind.CONFLICTING_KEYS)

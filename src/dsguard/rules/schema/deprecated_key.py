@@ -1,0 +1,28 @@
+"""A key that DeepSpeed reads under protest; see deprecated_key.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.schema._report import report_problem
+from dsguard.schema.problem import ProblemKind
+
+
+@rule(
+    code="DSG107",
+    slug="deprecated-key",
+    summary="a key that has a new name",
+    severity=Severity.INFO,
+    since="0.1.0",
+    oracle=None,
+)
+def deprecated_key(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report deprecated keys with their replacement."""
+    conflicting = {p.pointer for p in case.problems if p.kind is ProblemKind.CONFLICTING_KEYS}
+    for problem in case.problems:
+        # Beside its replacement the key is refused, which conflicting-keys says.
+        if problem.kind is ProblemKind.DEPRECATED_KEY and problem.pointer not in conflicting:
+            yield report_problem(case, report, problem)
