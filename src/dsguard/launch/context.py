@@ -6,23 +6,24 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
+from dsguard.launch.words import ShellSyntaxError, Word, split_commands
 from dsguard.model.fact import Fact, Origin, OriginKind
 from dsguard.model.source import Location, Source, Span
+from dsguard.model.tree import Document
 
-
-class Word(NamedTuple):
-    """One word of a command.
-
-    ``text`` is the word after the shell's unquoting. ``known`` is False where the shell
-    would still have to expand something that dsguard cannot know, such as ``$NODES``;
-    ``text`` then holds it as written.
-    """
-
-    text: str
-    span: Span
-    known: bool = True
+__all__ = [
+    "Argument",
+    "Command",
+    "LaunchContext",
+    "LaunchTrouble",
+    "LauncherName",
+    "ScriptArguments",
+    "ShellSyntaxError",
+    "TroubleKind",
+    "Word",
+]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,21 @@ class Command:
             text += quoted
         return cls(Source(name, text, is_file=False), tuple(placed))
 
+    @classmethod
+    def of_text(cls, text: str, name: str = "<launch command>") -> Command:
+        """A command from one line as it would be typed in a shell.
+
+        Redirections and comments are left out of the words.
+
+        Raises:
+            ShellSyntaxError: a quote is not closed, or the text holds more than one command.
+        """
+        commands = split_commands(text)
+        if len(commands) > 1:
+            second = commands[1][0].span.start
+            raise ShellSyntaxError(f"more than one command, {len(commands)} of them", second)
+        return cls(Source(name, text, is_file=False), commands[0] if commands else ())
+
     def locate(self, word: Word) -> Location:
         """Where a word stands."""
         return Location(self.source, word.span)
@@ -66,6 +82,8 @@ class LauncherName(str, Enum):
     DEEPSPEED = "deepspeed"
     TORCHRUN = "torchrun"
     ACCELERATE = "accelerate"
+    SRUN = "srun"
+    MPI = "mpirun"
     PYTHON = "python"
     UNKNOWN = "unknown"
 
@@ -106,21 +124,73 @@ class ScriptArguments:
     def __iter__(self) -> Iterator[Argument]:
         return iter(self._arguments)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every flag is in sight: False where a word such as ``$ARGS`` may hold more."""
+        return all(word.known for word in self.positionals)
+
     def get(self, *names: str) -> Argument | None:
         """The last argument given under any of these names (underscore spelling), if any."""
         found = [a for a in self._arguments if a.name in names]
         return found[-1] if found else None
 
 
+TroubleKind: TypeAlias = Literal[
+    # The launcher's own command line.
+    "unknown-option",
+    "removed-option",
+    "ambiguous-option",
+    "ambiguous-script-argument",
+    "missing-value",
+    "unexpected-value",
+    "bad-value",
+    "conflicting-options",
+    "no-script",
+    "help-instead-of-launch",
+    # deepspeed: hosts and devices.
+    "hostfile-missing",
+    "hostfile-syntax",
+    "duplicate-host",
+    "empty-hostfile",
+    "include-and-exclude",
+    "filter-with-counts",
+    "filter-syntax",
+    "unknown-host",
+    "unknown-slot",
+    "nothing-selected",
+    "num-nodes-without-hostfile",
+    "num-nodes-above-hosts",
+    "gpus-above-slots",
+    "visible-devices-ignored",
+    "node-rank-out-of-range",
+    "unknown-backend",
+    "backend-refuses-filter",
+    "backend-needs-equal-slots",
+    # accelerate launch.
+    "accelerate-config-missing",
+    "accelerate-config-syntax",
+    "accelerate-config-key",
+    "accelerate-config-value",
+    "num-processes-missing",
+    "machine-rank-missing",
+    "processes-dropped",
+    "processes-ignored",
+    "pdsh-without-hostfile",
+    # srun and mpirun.
+    "launcher-in-every-task",
+]
+"""What can be wrong with a launch; rules pick troubles up by these words."""
+
+
 @dataclass(frozen=True)
 class LaunchTrouble:
     """Something in the launch that the launcher refuses or reads otherwise than written.
 
-    ``kind`` is a stable kebab-case word that a rule picks up, such as ``unknown-host``;
-    ``refused`` says that the launcher stops with an error.
+    ``kind`` is what a rule picks up; ``message`` a clause without a full stop, with the
+    numbers in it; ``refused`` says that the launcher stops with an error.
     """
 
-    kind: str
+    kind: TroubleKind
     message: str
     location: Location
     refused: bool
@@ -133,7 +203,9 @@ class LaunchContext:
     ``world_size`` counts all processes of the job; ``processes_per_node`` and ``nodes`` are
     its factors where the launcher has them. All are facts: known with the argument that says so, or
     unknown with the reason. ``script`` is the training script or, with ``module``, the
-    module name after ``-m``.
+    module name after ``-m``. ``launcher_arguments`` are the launcher's own options under the
+    names its parser stores them by, whatever spelling was typed. ``launcher_config`` is the
+    config file of the launcher itself, such as the YAML of ``accelerate launch``.
     """
 
     command: Command
@@ -148,6 +220,7 @@ class LaunchContext:
     processes_per_node: Fact
     launcher_arguments: ScriptArguments
     troubles: tuple[LaunchTrouble, ...] = ()
+    launcher_config: Document | None = None
 
     def variable(self, name: str) -> Argument | None:
         """The leading ``NAME=value`` word of the command that counts (the last one)."""

@@ -1,0 +1,112 @@
+"""Words read as arguments, without knowing the parser that will read them.
+
+What a script's own parser makes of them is not decided here; the rules that any argparse
+keeps are: a dash opens an argument unless the word is a negative number or holds a blank,
+``--name=value`` is one argument, and after a lone ``--`` everything is positional.
+Source: Python's ``argparse`` documentation, "Arguments containing -".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dsguard.launch.context import Argument, Command, ScriptArguments, Word
+from dsguard.launch.words import hidden_part
+from dsguard.model.source import Location, Span
+
+_NEGATIVE_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|-(inf|nan)$", re.IGNORECASE)
+_FLAG = re.compile(r"(--?[^\s=]+)(?:=(.*))?$", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)$", re.DOTALL | re.ASCII)
+
+
+def read_arguments(command: Command, words: Sequence[Word]) -> ScriptArguments:
+    """The arguments of a training script whose parser is not known."""
+    arguments: list[Argument] = []
+    positionals: list[Word] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word.text == "--":
+            positionals.extend(words[at:])
+            break
+        flag = _flag(word)
+        if flag is None:
+            positionals.append(word)
+        elif flag[2] is not None:
+            arguments.append(joined(command, word, flag[1], flag.start(2)))
+        elif at < len(words) and words[at].text != "--" and _flag(words[at]) is None:
+            arguments.append(separate(command, word, words[at]))
+            at += 1
+        else:
+            arguments.append(alone(command, word))
+    return ScriptArguments(arguments, positionals)
+
+
+def read_assignment(command: Command, word: Word) -> Argument | None:
+    """A ``NAME=value`` word, or None for any other word."""
+    found = _ASSIGNMENT.match(word.text)
+    return joined(command, word, found[1], found.start(2), found[1]) if found else None
+
+
+def joined(
+    command: Command, word: Word, flag: str, start: int, name: str | None = None
+) -> Argument:
+    """``--flag=value`` or ``-fvalue`` in one word; the value starts at its character ``start``."""
+    return Argument(
+        name or flag_name(flag),
+        flag,
+        word.text[start:],
+        command.locate(word),
+        Location(command.source, _tail_span(command, word, start)),
+        word.known,
+    )
+
+
+def separate(command: Command, word: Word, value: Word, name: str | None = None) -> Argument:
+    """``--flag value`` in two words."""
+    location = Location(command.source, Span(word.span.start, value.span.end))
+    return Argument(
+        name or flag_name(word.text),
+        word.text,
+        value.text,
+        location,
+        command.locate(value),
+        word.known and value.known,
+    )
+
+
+def alone(command: Command, word: Word, flag: str = "", name: str | None = None) -> Argument:
+    """A flag without a value; ``flag`` where the word is more than the flag (``-xu``)."""
+    flag = flag or word.text
+    location = command.locate(word)
+    return Argument(name or flag_name(flag), flag, None, location, location, word.known)
+
+
+def flag_name(flag: str) -> str:
+    """The name of a flag: no leading dashes, hyphens as underscores."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def hidden_reason(argument: Argument) -> str:
+    """Why the value of an argument is not known, as the reason of a fact."""
+    return f"{argument.flag} depends on {hidden_part(argument.value or argument.flag)}"
+
+
+def _flag(word: Word) -> re.Match[str] | None:
+    if _NEGATIVE_NUMBER.match(word.text) or not word.text.strip("-"):
+        return None
+    return _FLAG.match(word.text)
+
+
+def _tail_span(command: Command, word: Word, start: int) -> Span:
+    """Where a word's text from ``start`` on stands; the whole word where quotes hide it."""
+    raw = command.source.slice(word.span)
+    head = word.text[:start]
+    if raw.startswith(head):
+        return Span(word.span.start + start, word.span.end)
+    quote = raw[:1]
+    if quote in ("'", '"') and raw.endswith(quote) and raw.startswith(head, 1):
+        return Span(word.span.start + 1 + start, word.span.end - 1)
+    return word.span

@@ -1,0 +1,131 @@
+"""``deepspeed``: one process for each slot of each host.
+
+Options as ``deepspeed/launcher/runner.py`` (``parse_args``) of 0.19.8 has them: unique prefixes
+count, hyphens do not stand for underscores.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dsguard.launch.call import Call
+from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble
+from dsguard.launch.counts import Counts
+from dsguard.launch.hostfile import DEFAULT_HOSTFILE, Hostfile, HostfileError, read_hostfile
+from dsguard.launch.options import OptionTable, flag, integer, text
+from dsguard.launch.resources import Allocation, Request, allocate
+from dsguard.launch.scan import Scan
+from dsguard.launch.scan_argparse import scan_argparse
+from dsguard.model.fact import Known, Unknown
+
+PROGRAMS = ("deepspeed", "deepspeed.pt", "ds")
+MODULES = ("deepspeed.launcher.runner",)
+
+_LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+OPTIONS = OptionTable(
+    (
+        flag("-h", "--help"),
+        text("-H", "--hostfile"),
+        text("-i", "--include"),
+        text("-e", "--exclude"),
+        integer("--num_nodes"),
+        integer("--num_gpus", "--num_accelerators"),
+        integer("--master_port"),
+        text("--master_addr"),
+        integer("--node_rank"),
+        text("--launcher"),
+        text("--launcher_args"),
+        flag("--module"),
+        flag("--no_python"),
+        flag("--no_local_rank"),
+        flag("--no_ssh"),
+        flag("--no_ssh_check"),
+        flag("--force_multi"),
+        flag("--save_pid"),
+        text("--enable_each_rank_log"),
+        text("--autotuning", choices=("tune", "run")),
+        flag("--bind_cores_to_rank"),
+        text("--bind_core_list"),
+        integer("--ssh_port"),
+        text("--venv_script"),
+        text("--log_level", choices=_LOG_LEVELS),
+        flag("-q", "--quiet"),
+        flag("--elastic_training", removed="0.19.8"),
+        integer("--min_elastic_nodes", removed="0.19.8"),
+        integer("--max_elastic_nodes", removed="0.19.8"),
+    )
+)
+
+
+def read(call: Call) -> LaunchContext:
+    """Read the words after ``deepspeed``."""
+    scan = scan_argparse(call.command, call.words, OPTIONS)
+    counts, troubles = _allocate(call, scan)
+    if scan.has("autotuning"):
+        counts = Counts.unknown("the autotuner starts its own experiments on parts of the devices")
+    module = scan.has("module")
+    if module and scan.has("no_python"):
+        message = "--module and --no_python cannot be combined"
+        location = call.location
+        troubles = (
+            *troubles,
+            LaunchTrouble("conflicting-options", message, location, True),
+        )
+    return call.context(LauncherName.DEEPSPEED, scan, counts, module=module, troubles=troubles)
+
+
+def _allocate(call: Call, scan: Scan) -> Allocation:
+    backend = scan.text("launcher")
+    if isinstance(backend, Unknown):
+        return Allocation(Counts.unknown(backend.reason), ())
+    named = scan.text("hostfile")
+    if isinstance(named, Unknown) and call.surroundings.hostfile is None:
+        return Allocation(Counts.unknown(named.reason), ())
+    try:
+        hostfile, troubles = find_hostfile(call, named if isinstance(named, Known) else None)
+    except HostfileError as error:
+        return Allocation(Counts.unknown(str(error)), (error.trouble,))
+    counts, more = allocate(
+        Request(
+            location=call.location,
+            hostfile=hostfile,
+            include=scan.text("include"),
+            exclude=scan.text("exclude"),
+            num_nodes=scan.integer("num_nodes"),
+            num_gpus=scan.integer("num_gpus"),
+            node_rank=scan.integer("node_rank"),
+            backend=backend.value.lower() if isinstance(backend, Known) else "pdsh",
+            backend_location=backend.origin.location if isinstance(backend, Known) else None,
+            no_ssh=scan.has("no_ssh"),
+            force_multi=scan.has("force_multi"),
+            visible=call.variable("CUDA_VISIBLE_DEVICES"),
+            devices=call.surroundings.devices,
+        )
+    )
+    return Allocation(counts, (*troubles, *more))
+
+
+def find_hostfile(
+    call: Call, named: Known | None
+) -> tuple[Hostfile | None, tuple[LaunchTrouble, ...]]:
+    """The hostfile that counts: dsguard's own, the one the launch names, or the default one.
+
+    One that is named but missing only makes DeepSpeed warn and use this machine alone.
+
+    Raises:
+        HostfileError: DeepSpeed refuses the file.
+    """
+    surroundings = call.surroundings
+    if surroundings.hostfile is not None:
+        path, name, location = surroundings.hostfile, str(surroundings.hostfile), call.location
+    elif named is not None:
+        path, name = surroundings.folder / named.value, named.value
+        location = named.origin.location or call.location
+    else:
+        return read_hostfile(Path(DEFAULT_HOSTFILE), DEFAULT_HOSTFILE), ()
+    hostfile = read_hostfile(path, name)
+    if hostfile is not None:
+        return hostfile, ()
+    message = f"there is no hostfile {name!r}: only the devices of this machine are used"
+    return None, (LaunchTrouble("hostfile-missing", message, location, False),)

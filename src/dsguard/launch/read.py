@@ -1,0 +1,114 @@
+"""Reading a launch command: prefixes off, then the reader of its launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsguard.launch.call import Call, Surroundings
+from dsguard.launch.context import Argument, Command, LaunchContext, LauncherName, Word
+from dsguard.launch.counts import Counts
+from dsguard.launch.launchers import accelerate, deepspeed, mpi, python, srun, torchrun
+from dsguard.launch.prefixes import program_name, strip_prefixes
+from dsguard.launch.scan import Scan
+from dsguard.launch.words import hidden_part
+
+__all__ = ["Surroundings", "read_launch"]
+
+_READERS: dict[str, Callable[[Call], LaunchContext]] = {
+    name: launcher.read
+    for launcher in (deepspeed, torchrun, accelerate, srun, mpi)
+    for name in launcher.PROGRAMS
+}
+_DEEPEST = 8
+"""How many launchers may start one another: ``srun bash -c "mpirun ..."`` makes two."""
+
+
+def read_launch(command: Command, surroundings: Surroundings) -> LaunchContext:
+    """Read a launch command the way its launcher will.
+
+    Whatever is not understood ends in an unknown fact with its reason. Nothing is executed;
+    only a hostfile and a config file of the launcher, where one is named, are read from disk.
+    """
+    return _Reading(command, surroundings).read(command.words, (), 0)
+
+
+class _Reading:
+    """One command that is being read."""
+
+    def __init__(self, command: Command, surroundings: Surroundings) -> None:
+        self.command = command
+        self.surroundings = surroundings
+
+    def read(
+        self, words: tuple[Word, ...], outer: tuple[Argument, ...], depth: int
+    ) -> LaunchContext:
+        stripped = strip_prefixes(self.command, words, _names_launcher)
+        environment = (*outer, *stripped.environment)
+
+        def call(program: Word, following: tuple[Word, ...]) -> Call:
+            return Call(
+                self.command,
+                program,
+                following,
+                environment,
+                self.surroundings,
+                lambda inner: self.read(inner, environment, depth + 1),
+            )
+
+        if not stripped.words:
+            nothing = Word("", self.command.span)
+            return _unread(call(nothing, ()), "the launch command is empty")
+        program, following = stripped.words[0], stripped.words[1:]
+        if depth > _DEEPEST or stripped.unread:
+            reason = stripped.unread or "too many commands start one another"
+            return _unread(call(program, following), reason)
+        if stripped.python is not None:
+            return python.read(call(stripped.python, stripped.words))
+        reader = _reader(program)
+        if reader is not None:
+            return reader(call(program, following))
+        at = _launcher_inside(stripped.words)
+        if at:
+            return self.read(stripped.words[at:], environment, depth + 1)
+        return _script_only(call(program, following))
+
+
+def _reader(word: Word) -> Callable[[Call], LaunchContext] | None:
+    name = program_name(word)
+    if python.PROGRAMS.fullmatch(name):
+        return python.read
+    return _READERS.get(name)
+
+
+def _names_launcher(word: Word) -> bool:
+    return _reader(word) is not None
+
+
+def _launcher_inside(words: tuple[Word, ...]) -> int:
+    """Where a launcher stands behind a program that dsguard does not know, such as a container.
+
+    0 where there is none. A word behind an option may be the option's value.
+    """
+    if words[0].text.endswith((".py", ".sh")):
+        return 0
+    for at in range(1, len(words)):
+        if not words[at - 1].text.startswith("-") and _names_launcher(words[at]):
+            return at
+    return 0
+
+
+def _unread(call: Call, reason: str) -> LaunchContext:
+    return call.context(LauncherName.UNKNOWN, Scan((), None, ()), Counts.unknown(reason))
+
+
+def _script_only(call: Call) -> LaunchContext:
+    """A script with its flags, or a program that starts one in its own way."""
+    program = call.program
+    if not program.known:
+        reason = f"the command starts with {program.text}; it is {hidden_part(program.text)}"
+    elif program.text.endswith(".py"):
+        reason = "no launcher in the command"
+    else:
+        reason = f"dsguard does not know how {program_name(program)} starts processes"
+    scan = Scan((), program, call.words)
+    return call.context(LauncherName.UNKNOWN, scan, Counts.unknown(reason))
