@@ -13,7 +13,7 @@ from dsguard.facts.config_file import Whereabouts, named_config
 from dsguard.facts.resolve import Options, resolve
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
-from dsguard.model.fact import Unknown
+from dsguard.model.fact import Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.report import Check, SkippedRule, Target
 from dsguard.model.rule import Rule
@@ -96,10 +96,10 @@ def _run_rules(
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
             continue
-        missing = tuple(n for n in rule.meta.needs if isinstance(case.facts[n], Unknown))
+        missing = tuple(n for n in rule.meta.needs if not isinstance(case.facts[n], Known))
         if missing:
             fact = case.facts[missing[0]]
-            reason = fact.reason if isinstance(fact, Unknown) else ""
+            reason = fact.reason if isinstance(fact, Unknown) else "its sources disagree"
             skipped.append(SkippedRule(rule.meta.slug, missing, reason))
             continue
         try:
