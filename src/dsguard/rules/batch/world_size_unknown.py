@@ -30,8 +30,8 @@ def world_size_unknown(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     yield report(
         case.document.locate(pointer),
-        f"train_batch_size {number(node.value)} is shared by all processes, and how many there "
-        f"are is unknown: {world.reason}",
+        f"train_batch_size {number(node.value)} counts the samples of all processes, and how many "
+        f"there are is unknown: {world.reason}",
         Consequence.NOTE,
         help="give --world-size N"
         + ("" if case.launch is not None else ", or the launch command after --"),

@@ -1,0 +1,28 @@
+"""A launcher started by every task; see launcher_in_every_task.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.launch.context import TroubleKind
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.launch._troubles import report_troubles
+
+_WAYS_OUT: dict[TroubleKind, str] = {
+    "launcher-in-every-task": "start one task on each node: --ntasks-per-node=1",
+}
+
+
+@rule(
+    code="DSG613",
+    slug="launcher-in-every-task",
+    summary="every task of srun or mpirun starts a whole launcher",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    oracle=None,
+)
+def launcher_in_every_task(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report a launcher that runs several times on one machine."""
+    yield from report_troubles(case, report, _WAYS_OUT, Consequence.DIFFERS)

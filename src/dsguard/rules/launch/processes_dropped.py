@@ -1,0 +1,33 @@
+"""Processes that accelerate launch does not start; see processes_dropped.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.launch.context import TroubleKind
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.launch._troubles import report_troubles
+
+_WAYS_OUT: dict[TroubleKind, str] = {
+    "processes-dropped": (
+        "--num_processes is the total over all machines: use a multiple of --num_machines"
+    ),
+    "processes-ignored": (
+        "name the kind of distributed training, such as --use_deepspeed or --multi_gpu"
+    ),
+}
+
+
+@rule(
+    code="DSG611",
+    slug="processes-dropped",
+    summary="num_processes does not reach every machine in full",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    oracle="num_processes // num_machines processes run on each machine",
+)
+def processes_dropped(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report processes that are asked for and not started."""
+    yield from report_troubles(case, report, _WAYS_OUT, Consequence.DIFFERS)
