@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dsguard.facts.config_file import NamedConfig
 from dsguard.facts.equation import BatchEquation
 from dsguard.frontends.base import FrontEnd
+from dsguard.frontends.requests import Requests
 from dsguard.launch.context import LaunchContext
 from dsguard.model.fact import Facts
 from dsguard.model.report import Target
@@ -43,6 +44,7 @@ class Case:
     front_end: FrontEnd | None
     named: NamedConfig | None
     recognised: bool
+    requests: Requests
     problems: tuple[Problem, ...]
     batch: BatchEquation
     facts: Facts

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dsguard.facts.values import is_number, written
-from dsguard.frontends.arguments import PARALLEL_FLAGS
+from dsguard.frontends.requests import PARALLEL_FLAGS
 from dsguard.launch.context import Argument, LaunchContext
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.tree import Document

@@ -15,9 +15,9 @@ from dsguard.facts.parallel import ParallelSizes, parallel_sizes
 from dsguard.facts.samples import samples_per_step
 from dsguard.facts.training import training_facts
 from dsguard.facts.values import is_number, written
-from dsguard.frontends.arguments import asked
 from dsguard.frontends.base import AUTO, FrontEnd, FrontEndName, Setting
 from dsguard.frontends.detect import FRONT_ENDS, config_argument, detect
+from dsguard.frontends.requests import Requests
 from dsguard.launch.context import LaunchContext
 from dsguard.model.fact import (
     Candidate,
@@ -68,10 +68,11 @@ def resolve(
     front_end = FRONT_ENDS[front_end_fact.value] if isinstance(front_end_fact, Known) else None
     readable = document if document is not None and isinstance(document.root, Object) else None
     world_size = _world_size(launch, options)
+    requests = Requests(launch)
     sizes: ParallelSizes = parallel_sizes(readable, launch, world_size)
 
     def settle(key: str) -> Fact | None:
-        return _settle(readable, launch, front_end, key)
+        return _settle(readable, requests, front_end, key)
 
     batch = solve(
         _number(settle("train_batch_size"), "train_batch_size"),
@@ -93,11 +94,11 @@ def resolve(
         "train_batch_size": batch.train,
         "micro_batch_size": batch.micro,
         "gradient_accumulation_steps": _with_loser(
-            batch.accumulation, launch, "gradient_accumulation_steps"
+            batch.accumulation, requests, "gradient_accumulation_steps"
         ),
-        **training_facts(readable, launch, front_end, Version(target.version), settle),
+        **training_facts(readable, requests, front_end, Version(target.version), settle),
     }
-    facts["samples_per_step"] = samples_per_step(launch, front_end, facts)
+    facts["samples_per_step"] = samples_per_step(requests, front_end, facts)
     return Case(
         document=readable if readable is not None else document,
         unreadable=unreadable,
@@ -106,6 +107,7 @@ def resolve(
         front_end=front_end,
         named=named,
         recognised=recognised,
+        requests=requests,
         problems=problems,
         batch=batch,
         facts=Facts(facts),
@@ -144,12 +146,12 @@ def _world_size(launch: LaunchContext | None, options: Options) -> Fact:
 
 def _settle(
     document: Document | None,
-    launch: LaunchContext | None,
+    requests: Requests,
     front_end: FrontEnd | None,
     key: str,
 ) -> Fact | None:
     candidate = written(document, key)
-    request = asked(launch, key)
+    request = requests.get(key)
     setting = Setting(key, candidate, request.candidate if request else None)
     if front_end is not None:
         return front_end.settle(setting)
@@ -166,9 +168,9 @@ def _number(fact: Fact | None, key: str) -> Fact | None:
     return fact
 
 
-def _with_loser(fact: Fact, launch: LaunchContext | None, key: str) -> Fact:
+def _with_loser(fact: Fact, requests: Requests, key: str) -> Fact:
     """The accumulation count that DeepSpeed derives also beats what the command line asks for."""
-    request = asked(launch, key)
+    request = requests.get(key)
     if request is None or isinstance(fact, Conflict) or fact.ignored:
         return fact
     if isinstance(fact, Known):

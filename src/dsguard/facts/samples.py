@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dsguard.facts.equation import number
-from dsguard.frontends.arguments import asked
 from dsguard.frontends.base import FrontEnd, FrontEndName
-from dsguard.launch.context import LaunchContext
+from dsguard.frontends.requests import Requests
 from dsguard.model.fact import Fact, FactName, Known, Origin, OriginKind, Unknown
+from dsguard.model.finding import Confidence
 
 _MICRO = "train_micro_batch_size_per_gpu"
 
 
 def samples_per_step(
-    launch: LaunchContext | None,
+    requests: Requests,
     front_end: FrontEnd | None,
     facts: Mapping[FactName, Fact],
 ) -> Fact:
@@ -28,14 +28,14 @@ def samples_per_step(
     loader_fact: FactName = "micro_batch_size"
     flag = ""
     own_loader = front_end is None or front_end.name is not FrontEndName.TRANSFORMERS
-    request = asked(launch, _MICRO) if own_loader else None
+    request = requests.get(_MICRO) if own_loader else None
     if request is not None:
-        if request.argument.name == "batch_size" and _could_be_global(request.value, facts):
-            return Unknown(
-                f"{request.argument.flag} {request.value} may count one rank's samples or all"
-            )
-        loader = Known(request.value, request.argument.origin())
-        flag = f"{request.argument.flag} "
+        if request.value < 1:
+            return Unknown(f"{request.flag} {request.value} is no batch size")
+        if request.confidence is not Confidence.HIGH and _could_be_global(request.value, facts):
+            return Unknown(f"{request.flag} {request.value} may count one rank's samples or all")
+        loader = Known(request.value, request.origin)
+        flag = f"{request.flag} "
     factors: tuple[Fact, ...] = (
         loader,
         facts["gradient_accumulation_steps"],

@@ -9,9 +9,8 @@ from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
 from dsguard.facts.values import block, has, is_number, written
-from dsguard.frontends.arguments import asked, asked_switch
 from dsguard.frontends.base import AUTO, FrontEnd, FrontEndName
-from dsguard.launch.context import LaunchContext
+from dsguard.frontends.requests import Requests
 from dsguard.model.fact import (
     Candidate,
     Conflict,
@@ -34,7 +33,7 @@ _SWITCH = TypeAdapter(bool)
 
 def training_facts(
     document: Document | None,
-    launch: LaunchContext | None,
+    requests: Requests,
     front_end: FrontEnd | None,
     target: Version,
     settle: Settle,
@@ -44,42 +43,40 @@ def training_facts(
         return {}
     deepspeed = Origin(OriginKind.DEFAULT, whose=f"DeepSpeed {target}")
     return {
-        "gradient_clipping": _clipping(launch, settle, target, deepspeed),
-        "precision": _precision(document, launch, front_end, deepspeed),
+        "gradient_clipping": _clipping(requests, settle, target, deepspeed),
+        "precision": _precision(document, requests, front_end, deepspeed),
         "zero_stage": _zero_stage(document, front_end, deepspeed),
         "offload_optimizer": _offload(document, front_end, "offload_optimizer", deepspeed),
         "offload_param": _offload(document, front_end, "offload_param", deepspeed),
         "optimizer": _type(document, "optimizer"),
-        "learning_rate": _learning_rate(document, launch, settle),
+        "learning_rate": _learning_rate(document, requests, settle),
         "scheduler": _type(document, "scheduler"),
         "warmup_steps": _scheduled(document, settle, "warmup_num_steps"),
         "total_steps": _scheduled(document, settle, "total_num_steps"),
     }
 
 
-def _clipping(
-    launch: LaunchContext | None, settle: Settle, target: Version, deepspeed: Origin
-) -> Fact:
+def _clipping(requests: Requests, settle: Settle, target: Version, deepspeed: Origin) -> Fact:
     fact = settle("gradient_clipping")
     if fact is not None:
         return fact
-    request = asked(launch, "gradient_clipping")
+    request = requests.get("gradient_clipping")
     default = 1.0 if target >= CLIPS_BY_DEFAULT_SINCE else 0.0
     return Known(default, deepspeed, (request.candidate,) if request else ())
 
 
 def _precision(
     document: Document,
-    launch: LaunchContext | None,
+    requests: Requests,
     front_end: FrontEnd | None,
     deepspeed: Origin,
 ) -> Fact:
     on: list[Candidate] = []
     asked_for: list[Candidate] = []
     for name in ("fp16", "bf16"):
-        argument = asked_switch(launch, name)
-        if argument is not None:
-            asked_for.append(Candidate(name, argument.origin()))
+        switch = requests.switch(name)
+        if switch is not None:
+            asked_for.append(Candidate(name, switch.origin))
         key = name
         if name == "bf16" and not has(document, "bf16") and has(document, "bfloat16"):
             key = "bfloat16"
@@ -88,14 +85,14 @@ def _precision(
             continue
         if enabled.value == AUTO:
             if front_end is None or front_end.fills(f"{key}.enabled"):
-                if argument is None:
+                if switch is None:
                     return Unknown(f'{key}.enabled is "auto": a trainer fills it')
-                on.append(Candidate(name, argument.origin()))
+                on.append(Candidate(name, switch.origin))
             continue
-        switch = _coerced(enabled.value)
-        if switch is None:
+        enables = _coerced(enabled.value)
+        if enables is None:
             return Unknown(f"{key}.enabled is neither true nor false")
-        if switch:
+        if enables:
             on.append(Candidate(name, enabled.origin))
     if len(on) == 2:
         return Conflict(tuple(on))
@@ -151,8 +148,8 @@ def _type(document: Document, name: str) -> Fact:
     return Known(kind.value, kind.origin)
 
 
-def _learning_rate(document: Document, launch: LaunchContext | None, settle: Settle) -> Fact:
-    request = asked(launch, "optimizer.params.lr")
+def _learning_rate(document: Document, requests: Requests, settle: Settle) -> Fact:
+    request = requests.get("optimizer.params.lr")
     kind = written(document, "optimizer.type")
     if kind is None:
         return Unknown(

@@ -6,7 +6,7 @@ from typing import Any
 
 from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchEquation, number, solve
-from dsguard.frontends.arguments import Asked
+from dsguard.frontends.requests import Request
 from dsguard.model.fact import Fact, FactName, Known, OriginKind
 from dsguard.model.finding import Because
 from dsguard.model.source import Location
@@ -55,7 +55,7 @@ def place(case: Case, *names: FactName) -> Location:
     return case.document.locate("")
 
 
-def with_accumulation(case: Case, request: Asked) -> BatchEquation:
+def with_accumulation(case: Case, request: Request) -> BatchEquation:
     """The equation as it would be if the config gave the accumulation that is asked for."""
 
     def given(name: FactName, fact: Fact) -> Fact | None:
@@ -64,6 +64,6 @@ def with_accumulation(case: Case, request: Asked) -> BatchEquation:
     return solve(
         given("train_batch_size", case.batch.train),
         given("micro_batch_size", case.batch.micro),
-        Known(request.value, request.argument.origin()),
+        Known(request.value, request.origin),
         case.batch.data_parallel,
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.equation import number
-from dsguard.frontends.arguments import Asked, asked
 from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.requests import Request
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Edit, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
@@ -27,7 +27,7 @@ _KEY = "gradient_accumulation_steps"
 )
 def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare what the command line asks for with what the engine will count."""
-    request = asked(case.launch, _KEY)
+    request = case.requests.get(_KEY)
     fact = case.facts.known("gradient_accumulation_steps")
     if request is None or case.document is None or case.front_end is None:
         return
@@ -43,7 +43,11 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         winner = f"DeepSpeed derives it ({fact.origin.formula})"
     else:
         winner = f"{name} does not give it"
-    at = case.document.locate(f"/{_KEY}") if given else request.argument.location
+    at = (
+        case.document.locate(f"/{_KEY}")
+        if given
+        else (request.origin.location or case.document.locate(""))
+    )
     fix = None
     if given and with_accumulation(case, request).failure is None:
         fix = Fix(
@@ -55,17 +59,17 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     yield report(
         at,
         f"{_KEY} is {number(fact.value)}: {winner}, the {request.value} that "
-        f"{request.argument.flag} asks for is ignored"
+        f"{request.flag} asks for is ignored"
         + (f"; one optimizer step trains on {counted(samples, 'sample')}" if samples else ""),
         Consequence.DIFFERS,
-        because=(Because(_KEY, request.value, request.argument.origin()),),
+        because=(Because(_KEY, request.value, request.origin),),
         fix=fix,
         help="" if fix else _way_out(case, request, name),
         confidence=request.confidence,
     )
 
 
-def _way_out(case: Case, request: Asked, name: str) -> str:
+def _way_out(case: Case, request: Request, name: str) -> str:
     """What to write so that the asked-for number counts and the batch equation still holds."""
     give = f'give "{_KEY}": {request.value} in {name}'
     if with_accumulation(case, request).failure is None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.equation import number
-from dsguard.frontends.arguments import Asked, asked
 from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.requests import Request
 from dsguard.model.fact import Known, OriginKind
 from dsguard.model.finding import (
     Because,
@@ -33,7 +33,7 @@ _KEY = "train_micro_batch_size_per_gpu"
 )
 def loader_batch_differs(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the flag that sizes the loader with the micro batch that DeepSpeed counts."""
-    request = asked(case.launch, _KEY)
+    request = case.requests.get(_KEY)
     micro = case.facts.known("micro_batch_size")
     if request is None or case.document is None or case.front_end is None:
         return
@@ -41,7 +41,7 @@ def loader_batch_differs(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     if request.value == micro.value or request.value < 1:
         return
-    flag = request.argument.flag
+    flag = request.flag
     counts, said = "", f"{flag} gives the loader {request.value}"
     certain = request.confidence is Confidence.HIGH
     ranks = case.facts["data_parallel_size"]
@@ -60,22 +60,22 @@ def loader_batch_differs(case: Case, report: Reporter) -> Iterator[Finding]:
         f"DeepSpeed counts {counted(micro.value, 'sample')} per GPU and micro-batch{how}{counts}, "
         f"but {said}",
         Consequence.DIFFERS,
-        because=(Because("loader batch", request.value, request.argument.origin()),),
+        because=(Because("loader batch", request.value, request.origin),),
         help=_way_out(case, request),
         severity=Severity.ERROR if certain else Severity.WARNING,
         confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
     )
 
 
-def _way_out(case: Case, request: Asked) -> str:
+def _way_out(case: Case, request: Request) -> str:
     """One number for both; where a forgotten accumulation explains the difference, say so."""
-    flag = request.argument.flag
-    steps = asked(case.launch, "gradient_accumulation_steps")
+    flag = request.flag
+    steps = case.requests.get("gradient_accumulation_steps")
     if steps is not None and steps.value > 0 and "micro_batch_size" not in case.batch.given:
         micro = with_accumulation(case, steps).micro
         if isinstance(micro, Known) and micro.value == request.value:
             return (
-                f"with the {steps.value} of {steps.argument.flag} in the config, DeepSpeed "
+                f"with the {steps.value} of {steps.flag} in the config, DeepSpeed "
                 f"counts {number(micro.value)} too"
             )
     return f"make {flag} and {_KEY} one number: DeepSpeed never looks at the script's own loader"
