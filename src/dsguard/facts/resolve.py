@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,13 @@ from dsguard.facts.parallel import ParallelSizes, parallel_sizes
 from dsguard.facts.samples import samples_per_step
 from dsguard.facts.training import training_facts
 from dsguard.facts.values import is_number, written
-from dsguard.frontends.base import AUTO, FrontEnd, FrontEndName, Setting
-from dsguard.frontends.detect import FRONT_ENDS, config_argument, detect
+from dsguard.frontends.base import FrontEnd, FrontEndName, Setting
+from dsguard.frontends.detect import (
+    config_argument,
+    detect,
+    front_end,
+    some_trainer_fills,
+)
 from dsguard.frontends.requests import Requests
 from dsguard.launch.context import LaunchContext
 from dsguard.model.fact import (
@@ -31,7 +37,8 @@ from dsguard.model.fact import (
     Unknown,
 )
 from dsguard.model.report import Target, TargetOrigin
-from dsguard.model.tree import Document, Object
+from dsguard.model.tree import Document, Object, split_pointer
+from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import may_be_deepspeed
 from dsguard.schema.validate import validate
 
@@ -64,15 +71,15 @@ def resolve(
     named_in_launch = launch is not None and config_argument(launch) is not None
     recognised = named_in_launch or may_be_deepspeed(values)
     problems = tuple(validate(values, Version(target.version))) if recognised else ()
-    front_end_fact = _front_end(launch, options, values)
-    front_end = FRONT_ENDS[front_end_fact.value] if isinstance(front_end_fact, Known) else None
+    front_end_fact = _front_end(launch, options, problems)
+    reader = front_end(front_end_fact.value) if isinstance(front_end_fact, Known) else None
     readable = document if document is not None and isinstance(document.root, Object) else None
     world_size = _world_size(launch, options)
     requests = Requests(launch)
     sizes: ParallelSizes = parallel_sizes(readable, launch, world_size)
 
     def settle(key: str) -> Fact | None:
-        return _settle(readable, requests, front_end, key)
+        return _settle(readable, requests, reader, key)
 
     batch = solve(
         _number(settle("train_batch_size"), "train_batch_size"),
@@ -96,15 +103,15 @@ def resolve(
         "gradient_accumulation_steps": _with_loser(
             batch.accumulation, requests, "gradient_accumulation_steps"
         ),
-        **training_facts(readable, requests, front_end, Version(target.version), settle),
+        **training_facts(readable, requests, reader, Version(target.version), settle),
     }
-    facts["samples_per_step"] = samples_per_step(requests, front_end, facts)
+    facts["samples_per_step"] = samples_per_step(requests, reader, facts)
     return Case(
         document=readable if readable is not None else document,
         unreadable=unreadable,
         launch=launch,
         target=target,
-        front_end=front_end,
+        front_end=reader,
         named=named,
         recognised=recognised,
         requests=requests,
@@ -114,24 +121,20 @@ def resolve(
     )
 
 
-def _front_end(launch: LaunchContext | None, options: Options, values: dict[str, Any]) -> Fact:
+def _front_end(launch: LaunchContext | None, options: Options, problems: Iterable[Problem]) -> Fact:
     if options.front_end is not None:
         origin = Origin(OriginKind.OPTION, argument="--front-end")
         return Known(options.front_end, origin)
-    return detect(launch, has_auto=_has_auto(values))
+    return detect(launch, has_auto=_waits_for_trainer(problems))
 
 
-def _has_auto(values: dict[str, Any]) -> bool:
-    stack: list[Any] = [values]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            stack.extend(value.values())
-        elif isinstance(value, list):
-            stack.extend(value)
-        elif value == AUTO:
-            return True
-    return False
+def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
+    """Whether the config leaves a value that some trainer fills."""
+    return any(
+        problem.kind is ProblemKind.UNFILLED_AUTO
+        and some_trainer_fills(".".join(split_pointer(problem.pointer)))
+        for problem in problems
+    )
 
 
 def _world_size(launch: LaunchContext | None, options: Options) -> Fact:
@@ -147,14 +150,14 @@ def _world_size(launch: LaunchContext | None, options: Options) -> Fact:
 def _settle(
     document: Document | None,
     requests: Requests,
-    front_end: FrontEnd | None,
+    reader: FrontEnd | None,
     key: str,
 ) -> Fact | None:
     candidate = written(document, key)
     request = requests.get(key)
     setting = Setting(key, candidate, request.candidate if request else None)
-    if front_end is not None:
-        return front_end.settle(setting)
+    if reader is not None:
+        return reader.settle(setting)
     if candidate is None:
         return None
     if setting.is_auto:

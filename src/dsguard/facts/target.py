@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 from packaging.version import InvalidVersion, Version
 
+from dsguard.frontends.installed import installed
 from dsguard.model.report import Target, TargetOrigin
 from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN
 
@@ -34,15 +33,7 @@ def resolve_target(requested: str | None) -> Target:
                 f"DeepSpeed {requested} is older than {OLDEST_KNOWN}, the first that dsguard knows"
             )
         return Target(str(version), TargetOrigin.OPTION)
-    installed = installed_deepspeed()
-    if installed is not None and installed >= OLDEST_KNOWN:
-        return Target(str(installed), TargetOrigin.INSTALLED)
+    here = installed("deepspeed")
+    if here is not None and here >= OLDEST_KNOWN:
+        return Target(str(here), TargetOrigin.INSTALLED)
     return Target(str(NEWEST_KNOWN), TargetOrigin.NEWEST_KNOWN)
-
-
-def installed_deepspeed() -> Version | None:
-    """The DeepSpeed installed beside dsguard, without its local part (``+cu124``)."""
-    try:
-        return Version(Version(metadata.version("deepspeed")).public)
-    except (metadata.PackageNotFoundError, InvalidVersion):
-        return None

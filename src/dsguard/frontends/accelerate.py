@@ -6,12 +6,18 @@ Sources: accelerate/utils/dataclasses.py (``DeepSpeedPlugin``) and accelerate/ac
 
 from __future__ import annotations
 
+from packaging.version import Version
+
 from dsguard.frontends.base import FrontEndName, Setting
 from dsguard.frontends.transformers import FILLED
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
 NOT_FILLED = frozenset({"optimizer.params.betas", "optimizer.params.eps"})
 """What the Trainer fills and ``prepare()`` does not: DummyOptim has only lr and weight_decay."""
+
+
+CONFIG_WINS_SINCE = Version("1.8.0")
+"""Before, the ``Accelerator``'s own count overruled the config's without a word."""
 
 
 class Accelerate:
@@ -22,17 +28,34 @@ class Accelerate:
     strict_json = True
     stops_at_auto = True
 
+    def __init__(self, version: Version | None = None) -> None:
+        """``version`` is the installed release; None stands for the newest."""
+        self._version = version
+
     def fills(self, key: str) -> bool:
         """Whether the plugin or ``prepare()`` replaces ``"auto"`` under this key."""
         return key in FILLED and key not in NOT_FILLED
 
     def settle(self, setting: Setting) -> Fact | None:
         """The written number wins; an absent accumulation count becomes 1."""
+        if setting.key == "gradient_accumulation_steps" and not self._config_wins:
+            return Unknown(
+                f"Accelerate {self._version} takes the count from Accelerator(), not the config",
+                setting.losers,
+            )
         if setting.written is None:
             if setting.key == "gradient_accumulation_steps":
                 plugin = Origin(OriginKind.DEFAULT, whose="Accelerate's DeepSpeedPlugin")
                 return Known(1, plugin, setting.losers)
             return None
         if setting.is_auto:
+            if setting.key == "train_batch_size":
+                return None
+            if setting.key == "gradient_clipping" and setting.asked is None:
+                return Known(1.0, Origin(OriginKind.DEFAULT, whose="Accelerate"))
             return Unknown(f'{setting.key} is "auto": Accelerate fills it when the script runs')
         return Known(setting.written.value, setting.written.origin, setting.losers)
+
+    @property
+    def _config_wins(self) -> bool:
+        return self._version is None or self._version >= CONFIG_WINS_SINCE

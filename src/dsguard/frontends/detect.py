@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dsguard.frontends.accelerate import Accelerate
 from dsguard.frontends.base import FrontEnd, FrontEndName
+from dsguard.frontends.installed import installed
 from dsguard.frontends.lightning import Lightning
 from dsguard.frontends.plain import Plain
 from dsguard.frontends.transformers import Transformers
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
-FRONT_ENDS: dict[FrontEndName, FrontEnd] = {
-    end.name: end for end in (Plain(), Transformers(), Accelerate(), Lightning())
-}
+
+def front_end(name: FrontEndName) -> FrontEnd:
+    """The front end of this name, in the release that is installed here, else the newest."""
+    if name is FrontEndName.ACCELERATE:
+        return Accelerate(installed("accelerate"))
+    ends: tuple[FrontEnd, ...] = (Plain(), Transformers(), Lightning())
+    return next(end for end in ends if end.name is name)
+
+
+def some_trainer_fills(key: str) -> bool:
+    """Whether any front end replaces ``"auto"`` under this dotted key."""
+    return any(end.fills(key) for end in (Transformers(), Accelerate()))
+
 
 _ONLY_TRAINING_ARGUMENTS = (
     "per_device_train_batch_size",

@@ -129,14 +129,18 @@ class Requests:
             return None
         return Request(argument.value, name, argument.flag, argument.origin(), confidence)
 
-    def switch(self, name: str) -> Request | None:
-        """A switch that is turned on, such as ``--bf16`` or ``--bf16 true``."""
+    def on_or_off(self, name: str) -> Request | None:
+        """What a switch is set to, such as ``--bf16`` or ``--bf16 false``; None if nobody says."""
         argument, confidence = self._argument({name: Confidence.HIGH})
         if argument is None or not argument.known:
             return None
-        if argument.value is not None and argument.value.lower() not in _ON:
-            return None
-        return Request(True, name, argument.flag, argument.origin(), confidence)
+        on = argument.value is None or argument.value.lower() in _ON
+        return Request(on, name, argument.flag, argument.origin(), confidence)
+
+    def switch(self, name: str) -> Request | None:
+        """A switch that is turned on."""
+        request = self.on_or_off(name)
+        return request if request is not None and request.value else None
 
     def _argument(self, names: dict[str, Confidence]) -> tuple[Argument | None, Confidence]:
         """The last argument under one of these names, as it is or behind a prefix with dots."""

@@ -47,6 +47,13 @@ FILLED = frozenset(
 left in the config is a ValueError (``not found in kwargs``)."""
 
 
+_OWN = {
+    "train_micro_batch_size_per_gpu": "per_device_train_batch_size",
+    "gradient_accumulation_steps": "gradient_accumulation_steps",
+}
+"""What the Trainer does by itself, whether or not the config has the key."""
+
+
 class Transformers:
     """HF Trainer: ``"auto"`` is filled from TrainingArguments, other values are compared."""
 
@@ -60,16 +67,23 @@ class Transformers:
         return key in FILLED
 
     def settle(self, setting: Setting) -> Fact | None:
-        """``"auto"`` takes the argument; a number that differs from it stops ``train()``."""
+        """``"auto"`` takes the argument; a number that differs from it stops ``train()``.
+
+        The Trainer sizes its own loader and counts accumulation by itself, so an absent key
+        leaves those two to TrainingArguments; ``train_batch_size`` follows from them.
+        """
         asked = setting.asked
-        if setting.written is None:
-            return None
-        if setting.is_auto:
+        if setting.written is None or setting.is_auto:
+            if setting.key == "train_batch_size":
+                return None
+            argument = COMPARED.get(setting.key)
+            if setting.written is None and setting.key not in _OWN:
+                return None
             if asked is not None:
                 return Known(asked.value, asked.origin)
-            argument = COMPARED.get(setting.key)
+            missing = 'is "auto"' if setting.is_auto else "is not in the config"
             whose = f"TrainingArguments ({argument})" if argument else "the trainer"
-            return Unknown(f'{setting.key} is "auto": {whose} decides')
+            return Unknown(f"{setting.key} {missing}: {whose} decides")
         if asked is not None and setting.key in COMPARED and not setting.agree:
             return Conflict((setting.written, asked))
         return Known(setting.written.value, setting.written.origin, setting.losers)

@@ -30,6 +30,11 @@ class Confidence(str, Enum):
     MEDIUM = "medium"
     LOW = "low"
 
+    @property
+    def rank(self) -> int:
+        """3 for high, 2 for medium, 1 for low."""
+        return {"high": 3, "medium": 2, "low": 1}[self.value]
+
 
 class Consequence(str, Enum):
     """What happens if nothing is changed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.frontends.detect import FRONT_ENDS
+from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.schema._report import dotted, report_problem
@@ -27,7 +27,7 @@ def unfilled_auto(case: Case, report: Reporter) -> Iterator[Finding]:
             continue
         key = dotted(problem.pointer)
         if case.front_end is None:
-            if not any(end.fills(key) for end in FRONT_ENDS.values()):
+            if not some_trainer_fills(key):
                 yield report(
                     case.locate(problem),
                     f'no trainer fills "auto" in {key}: HF Trainer and Accelerate stop with '

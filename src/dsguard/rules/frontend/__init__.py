@@ -1,0 +1,1 @@
+"""Rules of the frontend family: what trainers do with a config."""

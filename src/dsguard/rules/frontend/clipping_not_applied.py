@@ -1,0 +1,64 @@
+"""Clipping that is asked for and not applied; see clipping_not_applied.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.facts.equation import number
+from dsguard.frontends.base import FrontEndName
+from dsguard.model.fact import OriginKind
+from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.model.source import Location
+from dsguard.rules.frontend._trainer import read_by
+
+_KEY = "gradient_clipping"
+
+
+@rule(
+    code="DSG703",
+    slug="clipping-not-applied",
+    summary="gradient clipping on the command line that DeepSpeed does not apply",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    needs=("front_end", "gradient_clipping"),
+    oracle="engine.gradient_clipping() is the config's value or DeepSpeed's default",
+)
+def clipping_not_applied(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Nobody fills an absent gradient_clipping; outside the Trainer nobody compares it either."""
+    document = read_by(case, FrontEndName.PLAIN, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    request = case.requests.get(_KEY)
+    fact = case.facts.known("gradient_clipping")
+    if document is None or request is None or case.front_end is None:
+        return
+    if request.value == fact.value or fact.origin.kind not in (
+        OriginKind.CONFIG,
+        OriginKind.DEFAULT,
+    ):
+        return
+    absent = fact.origin.kind is OriginKind.DEFAULT
+    if absent:
+        effect = "off" if not fact.value else f"at {number(fact.value)}"
+        said = f"{_KEY} is not in the config, so DeepSpeed {case.target.version} clips {effect}"
+        if not fact.value:
+            said = f"{_KEY} is not in the config, so DeepSpeed {case.target.version} does not clip"
+        at = document.locate("")
+        at = Location(at.source, at.span._replace(end=at.span.start + 1), "")
+    else:
+        said = f"{_KEY} is {number(fact.value)} in the config"
+        at = document.locate(f"/{_KEY}")
+    plain = case.front_end.name is FrontEndName.PLAIN
+    yield report(
+        at,
+        f"{said}; the {number(request.value)} of {request.flag} has no effect",
+        Consequence.IGNORED,
+        because=(Because("max_grad_norm", request.value, request.origin),),
+        help=f'write "{_KEY}": {number(request.value)} in the config'
+        + ("" if plain else ', or "auto"'),
+        confidence=min(
+            request.confidence,
+            Confidence.MEDIUM if plain or not request.explicit else Confidence.HIGH,
+            key=lambda confidence: confidence.rank,
+        ),
+    )

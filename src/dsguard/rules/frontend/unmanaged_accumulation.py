@@ -1,0 +1,38 @@
+"""managed_gradient_accumulation off under a trainer; see unmanaged_accumulation.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.frontends.base import FrontEndName
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.frontend._trainer import read_by
+
+_KEY = "managed_gradient_accumulation"
+
+
+@rule(
+    code="DSG709",
+    slug="unmanaged-accumulation",
+    summary="managed_gradient_accumulation is false where a trainer sets the boundaries",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    oracle="engine.set_gradient_accumulation_boundary raises AssertionError",
+)
+def unmanaged_accumulation(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Accelerate tells the engine where windows end; the engine then refuses to be told."""
+    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    if document is None or case.front_end is None:
+        return
+    node = document.get(f"/{_KEY}")
+    if node is None or node.value is not False:
+        return
+    yield report(
+        document.locate(f"/{_KEY}"),
+        f"{case.front_end.title} sets the accumulation boundaries itself, which DeepSpeed refuses "
+        f"with {_KEY} false: the first backward fails",
+        Consequence.LATE,
+        help="remove the key: true is the default",
+    )
