@@ -105,7 +105,7 @@ def resolve(
         ),
         **training_facts(readable, requests, reader, Version(target.version), settle),
     }
-    facts["samples_per_step"] = samples_per_step(requests, reader, facts)
+    facts["samples_per_step"] = samples_per_step(requests, reader, facts, batch.failure)
     return Case(
         document=readable if readable is not None else document,
         unreadable=unreadable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsguard.facts.equation import number
+from dsguard.facts.equation import BatchFailure, number
 from dsguard.frontends.base import FrontEnd, FrontEndName
 from dsguard.frontends.requests import Requests
 from dsguard.model.fact import Fact, FactName, Known, Origin, OriginKind, Unknown
@@ -17,6 +17,7 @@ def samples_per_step(
     requests: Requests,
     front_end: FrontEnd | None,
     facts: Mapping[FactName, Fact],
+    failure: BatchFailure | None,
 ) -> Fact:
     """Samples per optimizer step: loader batch x accumulation x data-parallel size.
 
@@ -24,8 +25,14 @@ def samples_per_step(
     the flag that sizes the loader counts where there is one; without such a flag the loader
     is taken to yield the micro batch.
     """
+    if failure is not None:
+        return Unknown("DeepSpeed stops over the batch sizes")
+    ranks_from = facts["data_parallel_size"]
+    if isinstance(ranks_from, Known) and "sequence_parallel_size" in ranks_from.origin.facts:
+        # The key alone divides DeepSpeed's batch equation and nothing else.
+        return Unknown("the script decides which ranks share a sequence")
     loader: Fact = facts["micro_batch_size"]
-    loader_fact: FactName = "micro_batch_size"
+    causes: tuple[FactName, ...] = ("micro_batch_size",)
     flag = ""
     own_loader = front_end is None or front_end.name is not FrontEndName.TRANSFORMERS
     request = requests.get(_MICRO) if own_loader else None
@@ -35,7 +42,7 @@ def samples_per_step(
         if request.confidence is not Confidence.HIGH and _could_be_global(request.value, facts):
             return Unknown(f"{request.flag} {request.value} may count one rank's samples or all")
         loader = Known(request.value, request.origin)
-        flag = f"{request.flag} "
+        causes, flag = (), f"{request.flag} "
     factors: tuple[Fact, ...] = (
         loader,
         facts["gradient_accumulation_steps"],
@@ -52,7 +59,7 @@ def samples_per_step(
         Origin(
             OriginKind.DERIVED,
             location=loader.origin.location if isinstance(loader, Known) and flag else None,
-            facts=(loader_fact, "gradient_accumulation_steps", "data_parallel_size"),
+            facts=(*causes, "gradient_accumulation_steps", "data_parallel_size"),
             formula=f"{flag}{number(size)} x {number(steps)} x {number(ranks)}",
         ),
     )

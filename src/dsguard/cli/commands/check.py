@@ -51,7 +51,7 @@ def check(
     context: typer.Context,
     configs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[CONFIG|DIR|-]...", help="Configs, folders, or - for stdin."),
+        typer.Argument(metavar="CONFIG|DIR|-", help="Configs, folders, or - for stdin."),
     ] = None,
     target: options.Target = None,
     world_size: options.WorldSize = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from enum import Enum
 from typing import Annotated
@@ -14,10 +15,12 @@ from dsguard.cli.commands.check import INCOMPLETE
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import emit, emit_json, stdout_look
-from dsguard.model.report import Report
+from dsguard.model.fact import FACT_NAMES, FactName
+from dsguard.model.report import Check, Report
+from dsguard.render.chain import render_chain
 from dsguard.render.facts_table import render_facts
 from dsguard.render.json_report import render_json
-from dsguard.render.stream import ColorChoice
+from dsguard.render.stream import ColorChoice, Look
 from dsguard.render.text import render_text
 
 
@@ -31,7 +34,7 @@ class FactsFormat(str, Enum):
 def facts(
     context: typer.Context,
     config: Annotated[
-        str | None, typer.Argument(metavar="[CONFIG]", help="A config, or - for stdin.")
+        str | None, typer.Argument(metavar="CONFIG", help="A config, or - for stdin.")
     ] = None,
     target: options.Target = None,
     world_size: options.WorldSize = None,
@@ -40,6 +43,10 @@ def facts(
     output_format: Annotated[
         FactsFormat, typer.Option("--output-format", "-o", help="How to report.")
     ] = FactsFormat.TEXT,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Show one fact with everything it was derived from."),
+    ] = None,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
     """Show what will run, and who said so.
@@ -51,6 +58,7 @@ def facts(
         raise typer.BadParameter(
             "name a config, or give a launch command after --", param_hint="CONFIG"
         )
+    explained = _fact_name(explain) if explain is not None else None
     # Facts need no rules: their findings are `dsguard check`'s.
     settings = options.settings_of(target, world_size, hostfile, front_end)
     settings = replace(settings, rules=())
@@ -63,8 +71,23 @@ def facts(
         emit_json(render_json(report))
     elif report.complete:
         for check in report.checks:
-            text = render_facts(check, color=look.color, unicode=look.unicode, columns=look.columns)
-            emit(text)
+            if explained is not None:
+                emit(render_chain(check, explained, color=look.color, unicode=look.unicode))
+            else:
+                emit(_table(check, look))
     else:
         emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
     raise typer.Exit(0 if report.complete else INCOMPLETE)
+
+
+def _table(check: Check, look: Look) -> str:
+    return render_facts(check, color=look.color, unicode=look.unicode, columns=look.columns)
+
+
+def _fact_name(text: str) -> FactName:
+    for name in FACT_NAMES:
+        if name == text:
+            return name
+    close = difflib.get_close_matches(text, FACT_NAMES, n=1)
+    hint = f"did you mean {close[0]}?" if close else "they are: " + ", ".join(FACT_NAMES)
+    raise typer.BadParameter(f"no fact is called {text}; {hint}", param_hint="--explain")
