@@ -47,6 +47,5 @@ def test_a_new_rule_starts_with_everything_it_needs(tmp_path, monkeypatch) -> No
         "src/dsguard/rules/batch/stale_total.md",
         "src/dsguard/rules/batch/stale_total.py",
     ]
-    compile(
-        (tmp_path / "src/dsguard/rules/batch/stale_total.py").read_text(), "stale_total", "exec"
-    )
+    module = tmp_path / "src" / "dsguard" / "rules" / "batch" / "stale_total.py"
+    compile(module.read_text(), "stale_total.py", "exec")

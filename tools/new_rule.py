@@ -95,9 +95,7 @@ def main() -> int:
     files = {
         folder / f"{stem}.py": MODULE.format(**values),
         folder / f"{stem}.md": PAGE.format(**values),
-        ROOT
-        / "changelog.d"
-        / f"+{args.slug}.added.md": f"New rule `{args.slug}` ({code}): TODO.\n",
+        ROOT / "changelog.d" / f"+{args.slug}.added.md": f"Rule `{args.slug}` ({code}): TODO.\n",
     }
     if not (folder / "__init__.py").exists():
         files[folder / "__init__.py"] = f'"""Rules of the {args.family} family."""\n'
