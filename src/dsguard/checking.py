@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from packaging.version import Version
+
 from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.config_file import Whereabouts, named_config
 from dsguard.facts.resolve import Options, resolve
@@ -22,6 +24,8 @@ from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.rules import all_rules, find_rule
+from dsguard.script.load import load_script
+from dsguard.script.script import Script
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ def check_source(
     case = resolve(
         document,
         launch,
+        _read_script(launch, settings),
         settings.target,
         settings.options,
         folder=settings.folder,
@@ -85,7 +90,16 @@ def _read(source: Source | None) -> tuple[Document | None, Unreadable | None]:
 def _read_launch(command: Command | None, settings: Settings) -> LaunchContext | None:
     if command is None:
         return None
-    return read_launch(command, Surroundings(settings.folder, settings.hostfile))
+    release = Version(settings.target.version)
+    return read_launch(command, Surroundings(settings.folder, settings.hostfile, deepspeed=release))
+
+
+def _read_script(launch: LaunchContext | None, settings: Settings) -> Script | None:
+    if launch is None or launch.script is None or launch.module or not launch.script.known:
+        return None
+    if not launch.script.text.endswith(".py"):
+        return None
+    return load_script(settings.folder / launch.script.text, launch.script.text)
 
 
 def _run_rules(

@@ -45,7 +45,8 @@ class RuleCase:
 
     def option(self, name: str) -> str | None:
         """The value of one of dsguard's own options in the arguments."""
-        words = shlex.split(self.args.split(" -- ")[0]) if self.args else []
+        words = shlex.split(self.args)
+        words = words[: words.index("--")] if "--" in words else words
         return words[words.index(name) + 1] if name in words else None
 
 

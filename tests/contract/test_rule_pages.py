@@ -41,7 +41,10 @@ def test_page_has_the_agreed_headings(rule) -> None:
     "rule", [r for r in RULES if r.meta.slug != "internal-error"], ids=lambda r: r.meta.slug
 )
 def test_examples_of_the_page_are_true(rule, dsguard: Dsguard, tmp_path: Path) -> None:
-    """``json bad`` + ``console`` give exactly the ``text`` after them; ``json good`` is clean."""
+    """``json bad`` + ``console`` give exactly the ``text`` after them; ``json good`` is clean.
+
+    A fence with a file name, such as ``text hosts.txt``, is a file that lies beside the config.
+    """
     path = Path(__import__(rule.module, fromlist=["_"]).__file__).with_suffix(".md")
     text = page(rule)
     (tmp_path / "train.py").write_text("")
@@ -50,7 +53,9 @@ def test_examples_of_the_page_are_true(rule, dsguard: Dsguard, tmp_path: Path) -
     replaced: list[tuple[Fence, str]] = []
     for fence in fences(text):
         kind, _, verdict = fence.info.partition(" ")
-        if kind in ("json", "hjson"):
+        if "." in verdict:
+            (tmp_path / verdict).write_text(fence.body)
+        elif kind in ("json", "hjson"):
             (tmp_path / "ds_config.json").write_text(fence.body)
             if verdict == "good":
                 good += 1

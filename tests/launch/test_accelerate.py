@@ -129,7 +129,7 @@ def test_what_accelerate_refuses(launch: Launch, options: str, kind: str, pointe
         ("a: [1", "accelerate-config-syntax", ""),
         ("- a", "accelerate-config-syntax", "- a"),
         ("", "accelerate-config-syntax", ""),
-        ("num_processes: 2\n", "accelerate-config-value", "num_processes: 2\n"),
+        ("num_processes: 2\n", "accelerate-config-value", "num_processes: 2"),
         ("distributed_type: MULTIGPU\n", "accelerate-config-value", "MULTIGPU"),
         ("distributed_type: 'NO'\nnum_process: 2\n", "accelerate-config-key", "num_process"),
         ("distributed_type: MULTI_GPU\n", "num-processes-missing", "accelerate"),

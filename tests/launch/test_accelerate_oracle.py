@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import logging
 import random
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
@@ -18,6 +15,7 @@ from dsguard.launch.launchers.accelerate_options import OPTIONS
 from .conftest import Launch
 from .facts import kinds, refused, value
 from .random_options import disagreement, listed, random_words, run_parser, tabled
+from .real_launchers import accelerate_world_size
 
 pytest.importorskip("ruamel.yaml", reason="the yaml extra is not installed")
 launching = pytest.importorskip("accelerate.commands.launch", reason="accelerate is not installed")
@@ -66,49 +64,6 @@ def test_random_options_are_parsed_alike() -> None:
         accepted += parsed is not None
         assert disagreement(words, OPTIONS, parsed, defaults) == ""
     assert accepted > 200
-
-
-def real_world_size(words: list[str], devices: int, hosts: int) -> int | None:
-    """How many processes the real launch starts in all; None where it stops.
-
-    ``hosts`` is the number of hosts in the hostfile named ``hosts``.
-    """
-    import accelerate.utils.launch as preparing
-    import torch
-
-    started: list[tuple[str, Any]] = []
-    with contextlib.ExitStack() as stack:
-        enter = stack.enter_context
-        for name in ("simple", "multi_gpu", "deepspeed", "tpu", "tpu_pod", "sagemaker"):
-            record = lambda *args, way=name: started.append((way, args[-1]))  # noqa: E731
-            enter(mock.patch.object(launching, f"{name}_launcher", record))
-        enter(mock.patch.object(launching, "default_config_file", "/nonexistent/config.yaml"))
-        enter(mock.patch.object(launching, "is_bf16_available", return_value=True))
-        enter(mock.patch.object(preparing, "is_port_in_use", return_value=False))
-        enter(mock.patch.object(torch.cuda, "device_count", return_value=devices))
-        enter(mock.patch.object(torch.cuda, "is_available", return_value=devices > 0))
-        enter(contextlib.redirect_stdout(io.StringIO()))
-        enter(contextlib.redirect_stderr(io.StringIO()))
-        try:
-            launching.launch_command(launching.launch_command_parser().parse_args(words))
-            ((way, args),) = started
-            if way == "simple":
-                preparing.prepare_simple_launcher_cmd_env(args)
-                return 1
-            command = None
-            if way == "deepspeed":
-                command, _ = preparing.prepare_deepspeed_cmd_env(args)
-            else:
-                preparing.prepare_multi_gpu_env(args)
-        except (Exception, SystemExit):
-            return None
-    if command is not None:
-        share = int(command[command.index("--num_gpus") + 1])
-        if "--no_ssh" in command and "hosts" not in command and args.machine_rank > 0:
-            return None
-        per_host = share or (4 if "hosts" in command else devices)
-        return per_host * (hosts if "hosts" in command else 1)
-    return int(args.nproc_per_node) * int(getattr(args, "nnodes", 1)) or None
 
 
 def random_yaml(generator: random.Random) -> str:
@@ -162,7 +117,7 @@ def test_random_launches_start_as_many_processes(
         words.append("t.py")
         devices = generator.choice([1, 2, 8])
         context = launch(["accelerate", "launch", *words], files, devices_per_node=devices)
-        expected = real_world_size(words, devices, hosts=2)
+        expected = accelerate_world_size(words, devices)
         told = f"{words} {files} {devices}: {kinds(context)} {value(context.world_size)}"
         actual = value(context.world_size)
         if "without ranks" in str(actual):

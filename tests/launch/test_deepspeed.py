@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from dsguard.launch.hostfile import HostfileError, parse_hostfile
 from dsguard.model.fact import Unknown
@@ -100,7 +101,7 @@ def test_devices_that_nobody_counted_are_unknown(launch: Launch, options: str) -
         ("--launcher slurm --exclude h0:3", "backend-needs-equal-slots", "--launcher slurm"),
         ("--no_ssh", "node-rank-out-of-range", "deepspeed"),
         ("--no_ssh --node_rank 2", "node-rank-out-of-range", "--node_rank 2"),
-        ("--module --no_python", "conflicting-options", "deepspeed"),
+        ("--module --no_python", "conflicting-options", "--no_python"),
         ("--elastic_training", "removed-option", "--elastic_training"),
         ("--max_elastic_nodes 4", "removed-option", "--max_elastic_nodes"),
     ],
@@ -151,19 +152,51 @@ def test_more_processes_than_devices_given_by_option(launch: Launch) -> None:
 
 
 def test_a_missing_hostfile_leaves_this_machine(launch: Launch) -> None:
-    context = launch("deepspeed --hostfile /job/hosts.txt train.py", devices_per_node=4)
+    context = launch("deepspeed --hostfile job/hosts.txt train.py", devices_per_node=4)
     assert kinds(context) == ["hostfile-missing"]
     assert not refused(context)
-    assert pointed_at(context, "hostfile-missing") == "--hostfile /job/hosts.txt"
+    assert pointed_at(context, "hostfile-missing") == "--hostfile job/hosts.txt"
     assert value(context.world_size) == 4
     assert kinds(launch("deepspeed --num_gpus 1 train.py")) == []
 
 
+def test_an_absolute_hostfile_may_be_on_the_machine_that_launches(launch: Launch) -> None:
+    context = launch("deepspeed --hostfile /job/hosts.txt train.py", devices_per_node=4)
+    assert kinds(context) == ["hostfile-elsewhere"]
+    assert not refused(context)
+    assert pointed_at(context, "hostfile-elsewhere") == "--hostfile /job/hosts.txt"
+    assert value(context.world_size) == "the hostfile '/job/hosts.txt' is not on this machine"
+    asked = launch("deepspeed --hostfile /job/hosts.txt --num_nodes 2 --num_gpus 8 train.py")
+    assert kinds(asked) == ["hostfile-elsewhere"]
+    assert value(asked.world_size) == 16
+    everything = launch("deepspeed --hostfile /job/hosts.txt --num_nodes 2 --num_gpus -1 train.py")
+    assert "not on this machine" in str(value(everything.world_size))
+
+
 def test_a_forgotten_hostfile_option_makes_the_hostfile_the_script(launch: Launch) -> None:
-    context = launch("deepspeed ./hosts.txt train.py --deepspeed_config ds.json")
+    context = launch("deepspeed ./hosts train.py --deepspeed_config ds.json", HOSTS)
     assert context.script is not None
-    assert context.script.text == "./hosts.txt"
+    assert context.script.text == "./hosts"
     assert [word.text for word in context.arguments.positionals] == ["train.py"]
+    assert kinds(context) == ["hostfile-as-script"]
+    assert refused(context)
+    assert pointed_at(context, "hostfile-as-script") == "./hosts"
+
+
+@pytest.mark.parametrize(
+    "words", ["--module hosts", "--no_python ./hosts", "./other", "--hostfile hosts hosts.py", "$H"]
+)
+def test_other_scripts_are_no_hostfiles(launch: Launch, words: str) -> None:
+    assert kinds(launch(f"deepspeed {words} train.py", HOSTS | {"other": "import torch"})) == []
+
+
+def test_elastic_options_are_there_up_to_0_19_7(launch: Launch) -> None:
+    words = "deepspeed --elastic_training --max_elastic_nodes 4 train.py"
+    older = launch(words, deepspeed=Version("0.19.7"), devices_per_node=4)
+    assert kinds(older) == []
+    assert "elastic training" in str(value(older.world_size))
+    assert refused(launch(words, deepspeed=Version("0.19.8")))
+    assert refused(launch(words))
 
 
 def test_our_own_hostfile_wins(launch: Launch, tmp_path: Path) -> None:

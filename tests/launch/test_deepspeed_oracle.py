@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import io
-import json
-import os
 import random
 import subprocess
 import sys
@@ -25,6 +21,7 @@ from dsguard.model.source import Source
 
 from .facts import kinds, refused
 from .random_options import disagreement, listed, random_words, run_parser, tabled
+from .real_launchers import deepspeed_runner, deepspeed_world_size
 
 pytestmark = pytest.mark.deepspeed
 
@@ -45,11 +42,7 @@ FILTERS = (
 
 @pytest.fixture(scope="module")
 def runner() -> Any:
-    os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    os.environ.setdefault("DS_BUILD_OPS", "0")
-    with contextlib.redirect_stdout(io.StringIO()):
-        import deepspeed.launcher.runner as module
-    return module
+    return deepspeed_runner()
 
 
 def test_the_option_table_is_that_of_the_real_parser(runner: Any) -> None:
@@ -103,75 +96,6 @@ def test_random_hostfiles_are_read_alike(runner: Any) -> None:
     assert outcomes == {True, False}
 
 
-class _Machine:
-    """The accelerator of a machine with some devices."""
-
-    def __init__(self, devices: int) -> None:
-        self.devices = devices
-
-    def device_count(self) -> int:
-        return self.devices
-
-    def visible_devices_envs(self) -> list[str]:
-        return ["CUDA_VISIBLE_DEVICES"]
-
-    def export_envs(self) -> list[str]:
-        return []
-
-    def device_name(self) -> str:
-        return "cuda"
-
-
-def real_world_size(
-    runner: Any, words: list[str], folder: Path, devices: int, visible: str | None
-) -> int | None:
-    """How many processes the real ``main`` would start; None where it stops."""
-    started: list[list[str]] = []
-
-    def start(command: list[str], **_: object) -> object:
-        started.append(command)
-        return mock.Mock(returncode=0)
-
-    backends = [
-        runner.PDSHRunner, runner.OpenMPIRunner, runner.MPICHRunner, runner.IMPIRunner,
-        runner.MVAPICHRunner, runner.SlurmRunner,
-    ]  # fmt: skip
-    environment = {k: v for k, v in os.environ.items() if k != "CUDA_VISIBLE_DEVICES"}
-    if visible is not None:
-        environment["CUDA_VISIBLE_DEVICES"] = visible
-    with contextlib.ExitStack() as stack:
-        enter = stack.enter_context
-        enter(mock.patch.dict(os.environ, environment, clear=True))
-        enter(mock.patch.object(runner, "get_accelerator", return_value=_Machine(devices)))
-        enter(mock.patch.object(runner.subprocess, "Popen", start))
-        enter(mock.patch.object(runner.subprocess, "check_call"))
-        enter(mock.patch.object(runner.subprocess, "check_output", return_value=b"10.0.0.1"))
-        enter(mock.patch.object(runner.signal, "signal"))
-        module = "deepspeed.launcher.multinode_runner"
-        enter(mock.patch(f"{module}.MVAPICH_TMP_HOSTFILE", str(folder / "mvapich")))
-        enter(mock.patch(f"{module}.get_accelerator", return_value=_Machine(devices)))
-        for backend in backends:
-            enter(mock.patch.object(backend, "backend_exists", return_value=True))
-        enter(contextlib.redirect_stdout(io.StringIO()))
-        enter(contextlib.redirect_stderr(io.StringIO()))
-        try:
-            runner.main(words)
-        except (Exception, SystemExit):
-            return None
-    (command,) = started
-    return _processes(command)
-
-
-def _processes(command: list[str]) -> int:
-    for word in command:
-        if word.startswith("--world_info="):
-            world = json.loads(base64.urlsafe_b64decode(word.removeprefix("--world_info=")))
-            return sum(len(slots) for slots in world.values())
-    if ":" in command:  # Intel MPI starts its ranks one by one.
-        return command.count(":") + 1
-    return int(command[1 + next(i for i, w in enumerate(command) if w in ("-n", "-np"))])
-
-
 def _resource_words(generator: random.Random) -> list[str]:
     options = [
         lambda: ["--hostfile", generator.choice([*HOSTFILES, "even", "uneven", "missing"])],
@@ -193,7 +117,7 @@ def _resource_words(generator: random.Random) -> list[str]:
 
 
 def test_random_resources_start_as_many_processes(
-    runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in HOSTFILES.items():
@@ -204,7 +128,7 @@ def test_random_resources_start_as_many_processes(
         words = [*_resource_words(generator), "t.py"]
         devices = generator.choice([1, 2, 4, 8])
         visible = generator.choice([None, None, None, "0", "0,1", "3,2", "0,0", "GPU-1", "-1"])
-        expected = real_world_size(runner, words, tmp_path, devices, visible)
+        expected = deepspeed_world_size(words, devices, visible)
         prefix = [] if visible is None else [f"CUDA_VISIBLE_DEVICES={visible}"]
         command = Command.of_words([*prefix, "deepspeed", *words])
         context = read_launch(command, Surroundings(tmp_path, devices_per_node=devices))

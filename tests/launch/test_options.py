@@ -67,7 +67,7 @@ def test_random_option_lists_are_read_as_argparse_reads_them() -> None:
     ("words", "kind", "message"),
     [
         ("--what t.py", "unknown-option", "unrecognized option --what"),
-        ("--num-gpus 2 t.py", "unknown-option", "--num-gpus: it is spelled --num_gpus"),
+        ("--num-gpus 2 t.py", "misspelled-option", "--num-gpus: it is spelled --num_gpus"),
         ("--num 2 t.py", "ambiguous-option", "--num_gpus, --num_nodes"),
         ("--num_gpus", "missing-value", "--num_gpus expects one argument"),
         ("--num_gpus --module t.py", "missing-value", "--num_gpus expects one argument"),

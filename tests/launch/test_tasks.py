@@ -100,6 +100,13 @@ def test_a_launcher_in_one_task_of_a_node_counts_itself(launch: Launch, tasks: s
     assert kinds(context) == []
 
 
+@pytest.mark.parametrize("tasks", ["srun --ntasks-per-node=4", "srun -N2 -n8", "mpirun -np 8 -N 4"])
+def test_torchrun_may_count_every_task_as_a_node(launch: Launch, tasks: str) -> None:
+    context = launch(f"{tasks} torchrun --nnodes 8 --nproc_per_node 1 t.py")
+    assert kinds(context) == []
+    assert value(context.world_size) == 8
+
+
 def test_a_shell_script_in_tasks_is_unknown(launch: Launch) -> None:
     context = launch("mpirun -np 4 bash run.sh")
     assert isinstance(context.world_size, Unknown)

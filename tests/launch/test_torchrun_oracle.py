@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import os
 import random
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -18,6 +14,7 @@ from dsguard.launch.options import OptionTable
 from .conftest import Launch
 from .facts import kinds, refused, value
 from .random_options import disagreement, listed, random_words, run_parser, tabled
+from .real_launchers import torchrun_configuration
 
 pytestmark = pytest.mark.deepspeed
 
@@ -60,22 +57,6 @@ def test_random_options_are_parsed_alike() -> None:
     assert accepted > 200
 
 
-def real_configuration(words: list[str], variables: dict[str, str]) -> Any:
-    """The real launch configuration; None where torchrun stops."""
-    from torch.distributed.run import config_from_args, get_args_parser
-
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PET_")}
-    with (
-        mock.patch.dict(os.environ, environment | variables, clear=True),
-        contextlib.redirect_stderr(io.StringIO()),
-    ):
-        try:
-            config, _, _ = config_from_args(get_args_parser().parse_args(words))
-        except (Exception, SystemExit):
-            return None
-    return config
-
-
 NNODES = ("1", "2", "2:2", "1:4", "4:1", "0", "-1", "x", "1:2:3", "1:")
 NPROC = ("1", "4", "4.0", "x y", "")
 
@@ -92,7 +73,7 @@ def test_random_numbers_of_nodes_and_processes(launch: Launch) -> None:
                 else:
                     words += [f"--{name}", given]
         words += [*generator.choice([[], ["--no-python"], ["-m", "--no-python"]]), "t.py"]
-        config = real_configuration(words, variables)
+        config = torchrun_configuration(words, variables)
         context = launch([*(f"{k}={v}" for k, v in variables.items()), "torchrun", *words])
         told = f"{variables} {words}: {kinds(context)}"
         assert refused(context) == (config is None), told

@@ -14,6 +14,7 @@ from dsguard.model.report import Target
 from dsguard.model.source import Location
 from dsguard.model.tree import Document
 from dsguard.schema.problem import Problem
+from dsguard.script.script import Script
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Case:
     document: Document | None
     unreadable: Unreadable | None
     launch: LaunchContext | None
+    script: Script | None
     target: Target
     front_end: FrontEnd | None
     named: NamedConfig | None

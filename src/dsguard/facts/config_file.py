@@ -9,11 +9,10 @@ from pathlib import Path
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Argument, LaunchContext
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
-from dsguard.model.source import Location, Source, Span
+from dsguard.model.source import Location, Span
+from dsguard.script.script import Script
 
 _SUFFIXES = (".json", ".hjson", ".conf", ".config", ".yaml", ".yml")
-_LARGEST_SCRIPT = 1 << 20
-"""A training script of more bytes is not searched for the config's name."""
 
 
 class Whereabouts(str, Enum):
@@ -61,7 +60,10 @@ def named_config(
 
 
 def config_file_fact(
-    named: NamedConfig | None, launch: LaunchContext | None, folder: Path, checked: Path | None
+    named: NamedConfig | None,
+    launch: LaunchContext | None,
+    script: Script | None,
+    checked: Path | None,
 ) -> Fact:
     """The file that the run reads: named in the launch, or by its name in the script's text."""
     if launch is None:
@@ -70,27 +72,11 @@ def config_file_fact(
         if not named.argument.known:
             return Unknown(f"the shell would have to expand {named.argument.value}")
         return Known(named.argument.value, named.argument.origin())
-    mention = _mention(launch, folder, checked)
-    if mention is not None and checked is not None:
-        return Known(checked.name, Origin(OriginKind.SCRIPT, mention))
+    at = script.source.text.find(checked.name) if script is not None and checked is not None else -1
+    if script is not None and checked is not None and at != -1:
+        place = Location(script.source, Span(at, at + len(checked.name)))
+        return Known(checked.name, Origin(OriginKind.SCRIPT, place))
     return Unknown("the launch names no config")
-
-
-def _mention(launch: LaunchContext, folder: Path, checked: Path | None) -> Location | None:
-    """Where the training script spells the checked file's name, if it does."""
-    if checked is None or launch.script is None or not launch.script.known or launch.module:
-        return None
-    path = folder / launch.script.text
-    try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_SCRIPT:
-            return None
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    at = text.find(checked.name)
-    if at == -1:
-        return None
-    return Location(Source(launch.script.text, text), Span(at, at + len(checked.name)))
 
 
 def _looks_like_path(value: str) -> bool:

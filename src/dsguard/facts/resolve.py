@@ -41,6 +41,7 @@ from dsguard.model.tree import Document, Object, split_pointer
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import may_be_deepspeed
 from dsguard.schema.validate import validate
+from dsguard.script.script import Script
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Options:
 def resolve(
     document: Document | None,
     launch: LaunchContext | None,
+    script: Script | None,
     target: Target,
     options: Options,
     *,
@@ -71,11 +73,11 @@ def resolve(
     named_in_launch = launch is not None and config_argument(launch) is not None
     recognised = named_in_launch or may_be_deepspeed(values)
     problems = tuple(validate(values, Version(target.version))) if recognised else ()
-    front_end_fact = _front_end(launch, options, problems)
+    front_end_fact = _front_end(launch, script, options, problems)
     reader = front_end(front_end_fact.value) if isinstance(front_end_fact, Known) else None
     readable = document if document is not None and isinstance(document.root, Object) else None
     world_size = _world_size(launch, options)
-    requests = Requests(launch)
+    requests = Requests(launch, script)
     sizes: ParallelSizes = parallel_sizes(readable, launch, world_size)
 
     def settle(key: str) -> Fact | None:
@@ -92,7 +94,7 @@ def resolve(
         "deepspeed_version": Known(target.version, _target_origin(target)),
         "front_end": front_end_fact,
         **_launch_facts(launch),
-        "config_file": config_file_fact(named, launch, folder, config_path),
+        "config_file": config_file_fact(named, launch, script, config_path),
         "world_size": world_size,
         "data_parallel_size": sizes.data_parallel,
         "tensor_parallel_size": sizes.tensor_parallel,
@@ -110,6 +112,7 @@ def resolve(
         document=readable if readable is not None else document,
         unreadable=unreadable,
         launch=launch,
+        script=script,
         target=target,
         front_end=reader,
         named=named,
@@ -121,11 +124,16 @@ def resolve(
     )
 
 
-def _front_end(launch: LaunchContext | None, options: Options, problems: Iterable[Problem]) -> Fact:
+def _front_end(
+    launch: LaunchContext | None,
+    script: Script | None,
+    options: Options,
+    problems: Iterable[Problem],
+) -> Fact:
     if options.front_end is not None:
         origin = Origin(OriginKind.OPTION, argument="--front-end")
         return Known(options.front_end, origin)
-    return detect(launch, has_auto=_waits_for_trainer(problems))
+    return detect(launch, script, has_auto=_waits_for_trainer(problems))
 
 
 def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
@@ -177,6 +185,8 @@ def _with_loser(fact: Fact, requests: Requests, key: str) -> Fact:
     if request is None or isinstance(fact, Conflict) or fact.ignored:
         return fact
     if isinstance(fact, Known):
+        if fact.value == request.value:
+            return fact
         if fact.origin.kind in (OriginKind.DERIVED, OriginKind.DEFAULT):
             return Known(fact.value, fact.origin, (request.candidate,))
         return fact

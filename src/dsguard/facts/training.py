@@ -62,7 +62,8 @@ def _clipping(requests: Requests, settle: Settle, target: Version, deepspeed: Or
         return fact
     request = requests.get("gradient_clipping")
     default = 1.0 if target >= CLIPS_BY_DEFAULT_SINCE else 0.0
-    return Known(default, deepspeed, (request.candidate,) if request else ())
+    lost = request is not None and request.value != default
+    return Known(default, deepspeed, (request.candidate,) if request and lost else ())
 
 
 def _precision(

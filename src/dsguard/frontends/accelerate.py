@@ -51,8 +51,12 @@ class Accelerate:
         if setting.is_auto:
             if setting.key == "train_batch_size":
                 return None
-            if setting.key == "gradient_clipping" and setting.asked is None:
-                return Known(1.0, Origin(OriginKind.DEFAULT, whose="Accelerate"))
+            if setting.key == "gradient_clipping":
+                return Unknown(
+                    'gradient_clipping is "auto": Accelerate clips at 1.0 unless accelerate launch '
+                    "or the script's DeepSpeedPlugin says otherwise",
+                    setting.losers,
+                )
             return Unknown(f'{setting.key} is "auto": Accelerate fills it when the script runs')
         return Known(setting.written.value, setting.written.origin, setting.losers)
 

@@ -52,8 +52,8 @@ class Setting:
 
     @property
     def losers(self) -> tuple[Candidate, ...]:
-        """What was asked for, as a value that lost."""
-        return (self.asked,) if self.asked else ()
+        """What was asked for, as a value that lost; nothing where both places agree."""
+        return (self.asked,) if self.asked and not self.agree else ()
 
     @property
     def agree(self) -> bool:

@@ -10,6 +10,7 @@ from dsguard.frontends.plain import Plain
 from dsguard.frontends.transformers import Transformers
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
+from dsguard.script.script import Script
 
 
 def front_end(name: FrontEndName) -> FrontEnd:
@@ -53,9 +54,25 @@ def config_argument(launch: LaunchContext) -> Argument | None:
     return None
 
 
-def detect(launch: LaunchContext | None, *, has_auto: bool) -> Fact:
+_IMPORTS: dict[FrontEndName, tuple[str, ...]] = {
+    FrontEndName.LIGHTNING: ("lightning", "pytorch_lightning"),
+    FrontEndName.TRANSFORMERS: (
+        "transformers.Trainer",
+        "transformers.Seq2SeqTrainer",
+        "transformers.TrainingArguments",
+        "transformers.Seq2SeqTrainingArguments",
+        "trl",
+    ),
+    FrontEndName.ACCELERATE: ("accelerate.Accelerator",),
+    FrontEndName.PLAIN: ("deepspeed",),
+}
+"""What a script that uses a front end imports; the first that fits counts."""
+
+
+def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: bool) -> Fact:
     """The front end that reads the config: Known with its :class:`FrontEndName`, or unknown.
 
+    The launch comes first, then the framework of its job file, then what the script imports.
     ``has_auto`` says whether the config leaves values to a trainer. Without any sign,
     DeepSpeed's own reading is assumed, unless the config waits for a trainer.
     """
@@ -65,6 +82,9 @@ def detect(launch: LaunchContext | None, *, has_auto: bool) -> Fact:
             return Known(FrontEndName.PLAIN, named.origin())
         if named is not None and named.name == "deepspeed":
             return Known(FrontEndName.TRANSFORMERS, named.origin())
+        imported = _by_imports(script)
+        if imported is not None:
+            return imported
         sign = launch.arguments.get(*_ONLY_TRAINING_ARGUMENTS)
         if sign is not None and launch.arguments.get("deepspeed") is None:
             return Known(FrontEndName.TRANSFORMERS, sign.origin())
@@ -77,3 +97,13 @@ def detect(launch: LaunchContext | None, *, has_auto: bool) -> Fact:
         FrontEndName.PLAIN,
         Origin(OriginKind.DEFAULT, whose="dsguard (no sign of a trainer)"),
     )
+
+
+def _by_imports(script: Script | None) -> Known | None:
+    if script is None:
+        return None
+    for name, modules in _IMPORTS.items():
+        if not script.imports.isdisjoint(modules):
+            source = f"the imports of {script.source.name}"
+            return Known(name, Origin(OriginKind.SCRIPT, argument=source))
+    return None

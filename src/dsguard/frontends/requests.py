@@ -7,12 +7,15 @@ something else (``--batch_size``: per process, or for all of them?) with less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dsguard.launch.context import Argument, LaunchContext
-from dsguard.model.fact import Candidate, Origin
+from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
+from dsguard.script.declaration import Constant
+from dsguard.script.lookup import argument_value, expand, framework_value
+from dsguard.script.script import Script
 
 
 @dataclass(frozen=True)
@@ -103,66 +106,140 @@ PARALLEL_FLAGS = (
 
 
 class Requests:
-    """Everything that is asked for outside the config of one run."""
+    """Everything that is asked for outside the config of one run.
 
-    def __init__(self, launch: LaunchContext | None) -> None:
+    The command line and the job file come first, then what the script passes to
+    TrainingArguments, then the script's own defaults, then the framework's.
+    """
+
+    def __init__(self, launch: LaunchContext | None, script: Script | None = None) -> None:
         self._launch = launch
+        self._script = script if script is not None and script.unreadable is None else None
 
     def get(self, key: str) -> Request | None:
         """What is asked for under a dotted DeepSpeed key, None where nothing says.
 
         A value that only the shell could expand, or that is no number, is not an answer.
         """
-        argument, confidence = self._argument(_NAMES.get(key, {}))
-        if argument is None or argument.value is None or not argument.known:
-            return None
-        value = _number(argument.value, whole=key in _WHOLE)
-        if value is None:
-            return None
-        origin = argument.origin()
-        return Request(value, argument.name, argument.flag, origin, confidence)
+        request = self._find(_NAMES.get(key, {}))
+        value = _number(request.value, whole=key in _WHOLE) if request is not None else None
+        return replace(request, value=value) if request is not None and value is not None else None
 
     def text(self, name: str) -> Request | None:
         """What is asked for under a TrainingArguments name that takes a word."""
-        argument, confidence = self._argument({name: Confidence.HIGH})
-        if argument is None or argument.value is None or not argument.known:
-            return None
-        return Request(argument.value, name, argument.flag, argument.origin(), confidence)
+        request = self._find({name: Confidence.HIGH})
+        return request if request is not None and isinstance(request.value, str) else None
 
     def on_or_off(self, name: str) -> Request | None:
         """What a switch is set to, such as ``--bf16`` or ``--bf16 false``; None if nobody says."""
-        argument, confidence = self._argument({name: Confidence.HIGH})
-        if argument is None or not argument.known:
-            return None
-        on = argument.value is None or argument.value.lower() in _ON
-        return Request(on, name, argument.flag, argument.origin(), confidence)
+        request = self._find({name: Confidence.HIGH}, alone=True)
+        if request is None or isinstance(request.value, bool):
+            return request
+        return replace(request, value=str(request.value).lower() in _ON)
 
     def switch(self, name: str) -> Request | None:
         """A switch that is turned on."""
         request = self.on_or_off(name)
         return request if request is not None and request.value else None
 
-    def _argument(self, names: dict[str, Confidence]) -> tuple[Argument | None, Confidence]:
+    def _find(self, names: dict[str, Confidence], *, alone: bool = False) -> Request | None:
+        """The first answer; ``alone`` says that a flag without a value is one."""
+        given = self._given(names)
+        if given is not None:
+            argument, confidence = given
+            if not argument.known or (argument.value is None and not alone):
+                return None
+            value = True if argument.value is None else argument.value
+            request = Request(value, argument.name, argument.flag, argument.origin(), confidence)
+            return self._unless_stored(request)
+        if self._launch is None or not self._launch.arguments.complete:
+            return None
+        return self._by_script(names)
+
+    def _given(self, names: dict[str, Confidence]) -> tuple[Argument, Confidence] | None:
         """The last argument under one of these names, as it is or behind a prefix with dots."""
-        found: Argument | None = None
-        confidence = Confidence.LOW
+        found = None
         for argument in self._launch.arguments if self._launch is not None else ():
             last = argument.name.rpartition(".")[2]
             if argument.name in names:
-                found, confidence = argument, names[argument.name]
+                found = (argument, names[argument.name])
             elif last in names:
-                found, confidence = argument, Confidence.MEDIUM
-        return found, confidence
+                found = (argument, Confidence.MEDIUM)
+            elif self._script is not None:
+                meant = expand(self._script, argument.flag)
+                if isinstance(meant, str) and meant in names:
+                    found = (argument, names[meant])
+        return found
+
+    def _by_script(self, names: dict[str, Confidence]) -> Request | None:
+        script = self._script
+        if script is None or any(name in script.reassigned for name in names):
+            return None
+        for name, confidence in names.items():
+            request = (
+                _passed(script, name, confidence)
+                or _declared(script, name, confidence)
+                or _of_framework(script, name, confidence)
+            )
+            if request is not None:
+                return request
+        return None
+
+    def _unless_stored(self, request: Request) -> Request:
+        """A script that stores to ``args.<name>`` may have the last word."""
+        if self._script is not None and request.name in self._script.reassigned:
+            return replace(request, confidence=Confidence.MEDIUM)
+        return request
 
 
-def _number(text: str, *, whole: bool) -> int | float | None:
+def _passed(script: Script, name: str, confidence: Confidence) -> Request | None:
+    """What the script's one call of TrainingArguments passes under this name."""
+    if len(script.training_arguments) != 1:
+        return None
+    (call,) = script.training_arguments
+    value = call.keywords.get(name)
+    if not isinstance(value, Constant):
+        return None
+    origin = Origin(OriginKind.SCRIPT, call.location)
+    return Request(value.value, name, f"{call.class_name}({name})", origin, confidence)
+
+
+def _declared(script: Script, name: str, confidence: Confidence) -> Request | None:
+    """The default that the script declares for an argument of this name."""
+    declaration = argument_value(script, name)
+    if declaration is None or not isinstance(declaration.default, Constant):
+        return None
+    if declaration.default.value is None:
+        return None
+    origin = Origin(OriginKind.SCRIPT, declaration.location)
+    flag = declaration.flags[0] if declaration.flags else name
+    return Request(
+        declaration.default.value, name, f"the default of {flag}", origin, confidence, False
+    )
+
+
+def _of_framework(script: Script, name: str, confidence: Confidence) -> Request | None:
+    """The framework's own default, if nothing of the script could be missed."""
+    default = framework_value(script, name) if not script.gaps else None
+    if default is None or not isinstance(default.value, Constant):
+        return None
+    origin = Origin(OriginKind.DEFAULT, whose=default.whose)
+    flag = f"the default of --{name}"
+    return Request(default.value.value, name, flag, origin, confidence, False)
+
+
+def _number(value: Any, *, whole: bool) -> int | float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return value
     try:
-        return int(text)
-    except ValueError:
+        return int(value)
+    except (TypeError, ValueError):
         pass
     if whole:
         return None
     try:
-        return float(text)
-    except ValueError:
+        return float(value)
+    except (TypeError, ValueError):
         return None

@@ -9,7 +9,16 @@ from dsguard.facts.equation import number
 from dsguard.frontends.base import FrontEndName
 from dsguard.frontends.requests import Request
 from dsguard.model.fact import OriginKind
-from dsguard.model.finding import Because, Consequence, Edit, Finding, Fix, Safety, Severity
+from dsguard.model.finding import (
+    Because,
+    Confidence,
+    Consequence,
+    Edit,
+    Finding,
+    Fix,
+    Safety,
+    Severity,
+)
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.batch._numbers import counted, with_accumulation
 
@@ -34,6 +43,9 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     if case.front_end.name not in (FrontEndName.PLAIN, FrontEndName.ACCELERATE):
         return
     if request.value == fact.value or request.value < 1:
+        return
+    if not request.explicit and request.value == 1:
+        # A default of 1 asks for nothing.
         return
     name = case.document.source.name
     given = fact.origin.kind is OriginKind.CONFIG
@@ -65,7 +77,8 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         because=(Because(_KEY, request.value, request.origin),),
         fix=fix,
         help="" if fix else _way_out(case, request, name),
-        confidence=request.confidence,
+        severity=Severity.ERROR if request.explicit else Severity.WARNING,
+        confidence=request.confidence if request.explicit else Confidence.MEDIUM,
     )
 
 

@@ -43,14 +43,14 @@ def loader_batch_differs(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     flag = request.flag
     counts, said = "", f"{flag} gives the loader {request.value}"
-    certain = request.confidence is Confidence.HIGH
+    certain = request.confidence is Confidence.HIGH and request.explicit
     ranks = case.facts["data_parallel_size"]
     if not certain and isinstance(ranks, Known):
         on_all_ranks = micro.value * ranks.value
         if request.value in (on_all_ranks, case.facts.value("train_batch_size")):
             return
         # A number that the ranks do not divide can only be one rank's batch.
-        certain = request.value % ranks.value != 0
+        certain = request.explicit and request.value % ranks.value != 0
         if not certain:
             counts = f", {number(on_all_ranks)} on all {counted(ranks.value, 'rank')}"
             said = f"{flag} is {request.value}"

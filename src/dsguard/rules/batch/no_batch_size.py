@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchFailure
+from dsguard.facts.values import written
+from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Known, OriginKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -29,7 +31,7 @@ def no_batch_size(case: Case, report: Reporter) -> Iterator[Finding]:
     document = case.document
     if document is None or not isinstance(document.root, Object):
         return
-    if case.batch.failure is not BatchFailure.NOTHING_GIVEN:
+    if case.batch.failure is not BatchFailure.NOTHING_GIVEN and not _trainer_fills_none(case):
         return
     if case.launch is not None and case.launch.launcher_arguments.get("autotuning"):
         # The autotuner writes the batch sizes into a config of its own.
@@ -45,6 +47,13 @@ def no_batch_size(case: Case, report: Reporter) -> Iterator[Finding]:
         help=f'give {_SIZES[1]} (HF Trainer and Accelerate fill it when it is "auto")'
         + ("; Lightning takes it from the DataLoader: --front-end lightning" if assumed else ""),
     )
+
+
+def _trainer_fills_none(case: Case) -> bool:
+    """Whether HF Trainer knows both sizes and puts neither in: it fills only keys that exist."""
+    if case.front_end is None or case.front_end.name is not FrontEndName.TRANSFORMERS:
+        return False
+    return all(written(case.document, key) is None for key in _SIZES)
 
 
 def _front_end_is_assumed(case: Case) -> bool:

@@ -24,6 +24,8 @@ def world_size_unknown(case: Case, report: Reporter) -> Iterator[Finding]:
     world = case.facts["world_size"]
     if case.document is None or not isinstance(world, Unknown):
         return
+    if case.launch is not None and case.launch.refusal is not None:
+        return
     pointer = "/train_batch_size"
     node = case.document.get(pointer)
     if node is None or not is_number(node.value) or case.batch.failure is not None:

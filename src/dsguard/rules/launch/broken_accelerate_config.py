@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 
 from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
+from dsguard.launch.accelerate_config import DISTRIBUTED_TYPES, KEYS, MIXED_PRECISIONS
+from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
+
+def _key(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    written = (trouble.location.pointer or "").removeprefix("/")
+    return _meant(written, KEYS) or "remove the key"
+
+
+def _value(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    if trouble.location.pointer == "/mixed_precision":
+        return f"write one of {', '.join(sorted(MIXED_PRECISIONS))}, in quotes"
+    if trouble.location.pointer != "/distributed_type":
+        return "write for example distributed_type: DEEPSPEED"
+    written = trouble.location.source.slice(trouble.location.span).strip("\"'").upper()
+    types = sorted(DISTRIBUTED_TYPES)
+    return _meant(written, types) or f"write one of {', '.join(types)}"
+
+
+def _meant(written: str, known: Iterable[str]) -> str:
+    close = get_close_matches(written, sorted(known), n=1, cutoff=0.75)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
     "accelerate-config-missing": "name an existing file, or make one with: accelerate config",
     "accelerate-config-syntax": "repair the YAML",
-    "accelerate-config-key": "remove the key",
-    "accelerate-config-value": "give a value that Accelerate knows",
+    "accelerate-config-key": _key,
+    "accelerate-config-value": _value,
 }
 
 

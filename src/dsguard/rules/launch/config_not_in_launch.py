@@ -30,6 +30,9 @@ def config_not_in_launch(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     if isinstance(case.facts["config_file"], Known) or launch.script is None:
         return
+    if launch.refusal is not None:
+        # Nothing is started, and the word taken for the script may be another.
+        return
     if case.front_end is not None and case.front_end.name is FrontEndName.LIGHTNING:
         return
     if launch.launcher is LauncherName.ACCELERATE:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.launch.context import TroubleKind
-from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
+_MISSING: dict[TroubleKind, WayOut] = {
     "hostfile-missing": "give the path of a hostfile with lines such as: worker-1 slots=8",
+}
+_ELSEWHERE: dict[TroubleKind, WayOut] = {
+    "hostfile-elsewhere": "if the machine that launches has it, give dsguard a copy: --hostfile F",
 }
 
 
@@ -24,5 +27,13 @@ _WAYS_OUT: dict[TroubleKind, str] = {
     oracle="deepspeed.launcher.runner.fetch_hostfile warns and returns nothing",
 )
 def hostfile_missing(case: Case, report: Reporter) -> Iterator[Finding]:
-    """Report a named hostfile that does not exist."""
-    yield from report_troubles(case, report, _WAYS_OUT, Consequence.DIFFERS)
+    """Report a named hostfile that does not exist; an absolute one may be another machine's."""
+    yield from report_troubles(case, report, _MISSING, Consequence.DIFFERS)
+    yield from report_troubles(
+        case,
+        report,
+        _ELSEWHERE,
+        Consequence.DIFFERS,
+        severity=Severity.WARNING,
+        confidence=Confidence.MEDIUM,
+    )

@@ -8,10 +8,12 @@ from dsguard.facts.case import Case
 from dsguard.launch.context import TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
-    "launcher-in-every-task": "start one task on each node: --ntasks-per-node=1",
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
+    "launcher-in-every-task": (
+        "start one task on each node: srun --ntasks-per-node=1, mpirun -npernode 1"
+    ),
 }
 
 
@@ -25,4 +27,4 @@ _WAYS_OUT: dict[TroubleKind, str] = {
 )
 def launcher_in_every_task(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a launcher that runs several times on one machine."""
-    yield from report_troubles(case, report, _WAYS_OUT, Consequence.DIFFERS)
+    yield from report_troubles(case, report, _WAYS_OUT, Consequence.LATE)

@@ -5,14 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
+from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
-    "unknown-option": "options of the script go after the script's name",
-    "removed-option": "leave it out, or use a release that has it",
+_COUNTING = ("gpus", "accelerators", "processes", "proc_per_node", "nodes", "machines")
+"""What the launchers count, without the ``num_`` or ``n`` before it."""
+
+_COUNTS = {
+    LauncherName.DEEPSPEED: "--num_gpus (on each node) and --num_nodes",
+    LauncherName.TORCHRUN: "--nproc_per_node and --nnodes",
+    LauncherName.ACCELERATE: "--num_processes (in all) and --num_machines",
+}
+
+
+def _after_the_script(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    written = trouble.location.source.slice(trouble.location.span)
+    name = written.partition("=")[0].lstrip("-").replace("-", "_")
+    counts = _COUNTS.get(launch.launcher)
+    if counts is not None and name.removeprefix("num_").removeprefix("n") in _COUNTING:
+        return f"{launch.launcher.value} counts with {counts}"
+    return "options of the script go after the script's name"
+
+
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
+    "unknown-option": _after_the_script,
+    "misspelled-option": "",
+    "removed-option": "leave it out, or stay with an older DeepSpeed",
     "ambiguous-option": "write the option out",
     "missing-value": "give the option its value",
     "unexpected-value": "leave the value out",

@@ -8,9 +8,9 @@ from dsguard.facts.case import Case
 from dsguard.launch.context import TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
     "pdsh-without-hostfile": (
         "give --deepspeed_hostfile, or --deepspeed_multinode_launcher standard and start the "
         "command on every machine"

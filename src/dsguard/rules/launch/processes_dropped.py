@@ -8,9 +8,9 @@ from dsguard.facts.case import Case
 from dsguard.launch.context import TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
     "processes-dropped": (
         "--num_processes is the total over all machines: use a multiple of --num_machines"
     ),

@@ -8,16 +8,16 @@ from dsguard.facts.case import Case
 from dsguard.launch.context import TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
     "include-and-exclude": "keep --include or --exclude",
     "filter-with-counts": "select with --include/--exclude or --num_nodes/--num_gpus, not both",
     "filter-syntax": "write host@host:slot,slot with single slot numbers",
-    "unknown-host": "name a host that the hostfile lists",
-    "unknown-slot": "slots=N in the hostfile means the slots 0 to N-1",
+    "unknown-host": "name a host of the hostfile; without a hostfile there is only localhost",
+    "unknown-slot": "slots are counted from 0: slots=4 in a hostfile means 0, 1, 2 and 3",
     "nothing-selected": "leave at least one slot",
-    "num-nodes-without-hostfile": "give a hostfile that lists the nodes",
+    "num-nodes-without-hostfile": "name the hostfile that lists the nodes: --hostfile F",
     "node-rank-out-of-range": "number the nodes from 0",
     "unknown-backend": "use pdsh, openmpi, mpich, impi, mvapich or slurm",
     "backend-refuses-filter": "write a hostfile with just the hosts and slots that are meant",

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
+from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.launch._troubles import report_troubles
+from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, str] = {
-    "visible-devices-ignored": "select the devices with --include localhost:<device>,<device>",
-}
+
+def _included(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    accelerate = launch.launcher is LauncherName.ACCELERATE
+    option = "--deepspeed_inclusion_filter" if accelerate else "--include"
+    named = launch.launcher_arguments.get("hostfile", "deepspeed_hostfile")
+    host = "localhost" if named is None and not accelerate else "<host>"
+    variable = launch.variable("CUDA_VISIBLE_DEVICES")
+    devices = variable.value if variable is not None else "<device>"
+    return f"pick the devices with {option} {host}:{devices} and without other such options"
+
+
+_WAYS_OUT: dict[TroubleKind, WayOut] = {"visible-devices-ignored": _included}
 
 
 @rule(
