@@ -133,6 +133,11 @@ class Requests:
     def on_or_off(self, name: str) -> Request | None:
         """What a switch is set to, such as ``--bf16`` or ``--bf16 false``; None if nobody says."""
         request = self._find({name: Confidence.HIGH}, alone=True)
+        if request is not None and not request.explicit and request.value and name == "bf16":
+            # TRL's default of bf16 gives way to an explicit fp16.
+            other = self.on_or_off("fp16")
+            if other is not None and other.value:
+                return None
         if request is None or isinstance(request.value, bool):
             return request
         return replace(request, value=str(request.value).lower() in _ON)

@@ -1,0 +1,53 @@
+"""The arguments of one call in the script."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dsguard.script.expressions import Expressions
+from dsguard.script.objects import Value
+from dsguard.script.scope import Scope
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What is passed. ``starred`` says that ``*`` or ``**`` pass more than is known."""
+
+    positional: tuple[Value, ...] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict)
+    starred: bool = False
+
+    @classmethod
+    def of(cls, node: ast.Call, expressions: Expressions, scope: Scope) -> Arguments:
+        """Evaluate the arguments of a call; positional ones after a ``*`` are not placed."""
+        positional: list[Value] = []
+        starred = False
+        for argument in node.args:
+            value = expressions.evaluate(argument, scope)
+            starred = starred or isinstance(argument, ast.Starred)
+            if not starred:
+                positional.append(value)
+        keywords: dict[str, Value] = {}
+        for keyword in node.keywords:
+            value = expressions.evaluate(keyword.value, scope)
+            if keyword.arg is None:
+                starred = True
+            else:
+                keywords[keyword.arg] = value
+        return cls(tuple(positional), keywords, starred)
+
+    @property
+    def all(self) -> tuple[Value, ...]:
+        """Every value that is known to be passed."""
+        return (*self.positional, *self.keywords.values())
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is passed."""
+        return self.starred or bool(self.positional or self.keywords)
+
+    def first(self, keyword: str) -> Value | None:
+        """The first positional value, or the one passed under this name."""
+        return self.positional[0] if self.positional else self.keywords.get(keyword)

@@ -1,0 +1,100 @@
+"""Scripts and the modules beside them, from disk.
+
+Python decides the encoding of a source file by its byte order mark or a comment (PEP 263);
+:func:`tokenize.detect_encoding` is that rule.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import stat
+import tokenize
+from collections.abc import Callable
+from pathlib import Path
+
+from dsguard.model.source import Source
+from dsguard.script.read import read_script
+from dsguard.script.script import Script
+
+MAX_BYTES = 1024 * 1024
+"""Larger files are not read: nobody writes a megabyte of training script by hand."""
+
+_SLOW_OR_NO_TEXT = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape"})
+
+
+def load_script(path: Path, name: str) -> Script | None:
+    """Read a training script and the local modules it takes its arguments from.
+
+    ``name`` is the path as it is shown to the user.
+
+    Returns:
+        None where there is no regular file at ``path``; a script that is ``unreadable`` where
+        the file is too large, may not be read, or is no text.
+    """
+    try:
+        source = _load(path, name)
+    except _NotReadError as error:
+        return Script(Source(name, ""), unreadable=str(error))
+    return None if source is None else read_script(source, modules_below(path, name))
+
+
+def modules_below(path: Path, name: str) -> Callable[[str], Source | None]:
+    """Finds modules as ``import`` would in the folder of a script, and nowhere else.
+
+    The function that is returned gives the source of a dotted module name, or None where no
+    readable file of that module stands below the folder. Links that lead out of it do not
+    count.
+    """
+    folder, shown = path.parent, Path(name).parent
+
+    def find(module: str) -> Source | None:
+        parts = module.split(".")
+        if not all(part.isidentifier() for part in parts):
+            return None
+        for relative in (
+            Path(*parts).with_suffix(".py"),
+            Path(*parts, "__init__.py"),
+        ):
+            try:
+                if not (folder / relative).resolve().is_relative_to(folder.resolve()):
+                    continue
+                source = _load(folder / relative, str(shown / relative))
+            except (_NotReadError, OSError, RuntimeError):
+                continue
+            if source is not None:
+                return source
+        return None
+
+    return find
+
+
+class _NotReadError(Exception):
+    """Why there is a file and no text."""
+
+
+def _load(path: Path, name: str) -> Source | None:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError as error:
+        raise _NotReadError(f"it cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise _NotReadError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+    return Source(name, _decode(data))
+
+
+def _decode(data: bytes) -> str:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if codecs.lookup(encoding).name.replace("-", "_") in _SLOW_OR_NO_TEXT:
+            raise _NotReadError(f"its encoding {encoding} is not read")
+        return data.decode(encoding)
+    except (SyntaxError, LookupError) as error:
+        raise _NotReadError(f"its encoding is not known: {error}") from None
+    except UnicodeError:
+        raise _NotReadError(f"it is not the {encoding} text that it says it is") from None

@@ -1,0 +1,50 @@
+"""What has been found so far while a script is read."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from dsguard.script.declaration import Declaration
+from dsguard.script.module import LocalModule
+from dsguard.script.objects import Class, Parser
+from dsguard.script.script import Gap, ParserKind, TrainingArgumentsCall
+
+
+@dataclass(frozen=True)
+class CommandFunction:
+    """The arguments of a typer or click command."""
+
+    kind: ParserKind
+    declarations: tuple[Declaration, ...]
+
+
+@dataclass
+class Reading:
+    """Collects parsers, commands, calls and gaps.
+
+    ``doubt`` says why what is read at the moment may not happen in a run, empty where it does.
+    ``reached`` is False while functions are read that nothing calls in sight: a parser made
+    there (``unreached``) counts only where no other is found. ``dataclasses`` are those
+    given to a parser.
+    """
+
+    parsers: list[Parser] = field(default_factory=list)
+    unreached: list[Parser] = field(default_factory=list)
+    commands: list[CommandFunction] = field(default_factory=list)
+    named_only: list[ParserKind] = field(default_factory=list)
+    dataclasses: list[Class] = field(default_factory=list)
+    training_arguments: list[TrainingArgumentsCall] = field(default_factory=list)
+    adds_deepspeed_arguments: bool = False
+    gaps: dict[tuple[str, LocalModule], Gap] = field(default_factory=dict)
+    doubt: str = ""
+    reached: bool = True
+
+    def gap(self, reason: str, module: LocalModule, node: ast.AST) -> None:
+        """Note a place that could not be read; of one reason the first place in a module."""
+        self.gaps.setdefault((reason, module), Gap(reason, module.locate(node)))
+
+    def add_parser(self, parser: Parser) -> Parser:
+        """Note a parser that the script makes."""
+        (self.parsers if self.reached else self.unreached).append(parser)
+        return parser

@@ -1,0 +1,90 @@
+"""Names and what they stand for at one point of a run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dsguard.script.declaration import Constant, Unreadable
+from dsguard.script.objects import (
+    App,
+    Class,
+    External,
+    Function,
+    Instance,
+    Namespace,
+    Parser,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from dsguard.script.module import LocalModule
+
+Names = dict[str, Value]
+
+_DEFINITIONS = (External, Function, Class, App, Parser, Namespace, Instance)
+
+
+class Scope:
+    """The names of a module, function, class body or comprehension.
+
+    ``module`` is the module whose text stands here. Names that are not found in the scope
+    are looked for in those around it, then among Python's builtins.
+    """
+
+    def __init__(self, module: LocalModule, outer: Scope | None = None) -> None:
+        self.module = module
+        self.outer = outer
+        self.names: Names = {}
+
+    def find(self, name: str) -> Value | None:
+        """What a name stands for, None where nothing binds it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                value = scope.names[name]
+                if isinstance(value, Constant) and name in self.module.shared_names:
+                    return Unreadable(f"functions of the script change {name}")
+                return value
+            scope = scope.outer
+        return None
+
+    def bind(self, name: str, value: Value) -> None:
+        """Give a name a value."""
+        self.names[name] = value
+
+
+def merged(branches: list[Names]) -> Names:
+    """The names after one of several branches was taken, nobody knows which."""
+    result = dict(branches[0])
+    for branch in branches[1:]:
+        for name in [*result, *(n for n in branch if n not in result)]:
+            result[name] = _either(name, result.get(name), branch.get(name))
+    return result
+
+
+def stored_names(nodes: list[ast.stmt]) -> Iterator[str]:
+    """Every name that statements give a value, anywhere within them."""
+    for statement in nodes:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                yield node.id
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield node.name
+            elif isinstance(node, ast.alias):
+                yield (node.asname or node.name).partition(".")[0]
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+                if node.name:
+                    yield node.name
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                yield node.rest
+
+
+def _either(name: str, one: Value | None, other: Value | None) -> Value:
+    if one == other and one is not None:
+        return one
+    candidates = [v for v in (one, other) if isinstance(v, _DEFINITIONS)]
+    if len(candidates) == 1:
+        return candidates[0]
+    return Unreadable(f"{name} is set under a condition")

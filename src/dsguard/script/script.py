@@ -1,0 +1,97 @@
+"""What dsguard knows of a training script without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from dsguard.model.source import Location, Source
+from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
+
+
+class ParserKind(str, Enum):
+    """What turns the command line of a script into values.
+
+    The arguments of the first four are read. The others are named only: they take their
+    arguments from signatures, files or registries that dsguard does not follow.
+    """
+
+    ARGPARSE = "argparse"
+    HF = "HfArgumentParser"
+    TYPER = "typer"
+    CLICK = "click"
+    FIRE = "fire"
+    TYRO = "tyro"
+    JSONARGPARSE = "jsonargparse"
+    ABSL = "absl"
+    HYDRA = "hydra"
+    CONFIGARGPARSE = "configargparse"
+    SIMPLE_PARSING = "simple_parsing"
+    TAP = "tap"
+
+
+READABLE = (ParserKind.HF, ParserKind.ARGPARSE, ParserKind.TYPER, ParserKind.CLICK)
+"""The kinds whose declarations are read, the most telling first."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A place where the script may declare more, or otherwise, than could be read.
+
+    ``reason`` is a clause without a full stop.
+    """
+
+    reason: str
+    location: Location
+
+
+@dataclass(frozen=True)
+class TrainingArgumentsCall:
+    """A call such as ``TrainingArguments(learning_rate=2e-5, fp16=args.fp16)``.
+
+    ``class_name`` is the class as the script names it and ``framework`` the class of
+    transformers or TRL behind it. ``complete`` is False where ``**`` or positional values
+    may set more than ``keywords`` say.
+    """
+
+    class_name: str
+    framework: str
+    keywords: Mapping[str, Constant | Unreadable | FromArgument]
+    complete: bool
+    location: Location
+
+
+@dataclass(frozen=True)
+class Script:
+    """A training script, read.
+
+    ``unreadable`` says why the text could not be read at all; everything else is empty then.
+    ``imports`` holds every imported module with its parents (``a``, ``a.b``) and
+    ``module.name`` for names imported from one. ``arguments`` are in the order of
+    declaration; the first of two that share a name gives the default, as in argparse.
+    ``framework`` names the class of transformers or TRL (``TrainingArguments``,
+    ``SFTConfig``) whose further names the command line accepts too, with that class's
+    defaults. ``config_flag`` is a flag that names a file with further defaults.
+    ``reassigned`` maps attribute names to the first place where the script stores to such an
+    attribute (``args.lr = …``): there the command line may not have the last word. ``gaps``
+    say where the picture may be incomplete.
+    """
+
+    source: Source
+    imports: frozenset[str] = frozenset()
+    parser: ParserKind | None = None
+    arguments: tuple[Declaration, ...] = ()
+    abbreviations: bool = False
+    adds_deepspeed_arguments: bool = False
+    framework: str | None = None
+    config_flag: str | None = None
+    training_arguments: tuple[TrainingArgumentsCall, ...] = ()
+    reassigned: Mapping[str, Location] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = ()
+    unreadable: str | None = None
+
+    @property
+    def is_training_arguments(self) -> bool:
+        """Whether the command line accepts every name of a TrainingArguments class."""
+        return self.framework is not None

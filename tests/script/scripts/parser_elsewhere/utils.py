@@ -1,0 +1,5 @@
+"""Nothing here has to do with arguments."""
+
+
+def report(args):
+    print(args)
