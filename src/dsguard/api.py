@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from dsguard.checking import Settings, check_source
+from dsguard.checking import Settings, check_source, read_command
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import resolve_target
 from dsguard.frontends.base import FrontEndName
@@ -72,9 +72,7 @@ def _settings(
     world_size: int | None, front_end: FrontEnd, target: str | None, folder: Path | None
 ) -> Settings:
     name = None if front_end == "auto" else FrontEndName(front_end)
-    return Settings(
-        resolve_target(target), Options(world_size, name), folder=folder or Path.cwd()
-    )
+    return Settings(resolve_target(target), Options(world_size, name), folder=folder or Path.cwd())
 
 
 def _report(
@@ -85,4 +83,5 @@ def _report(
         command = Command.of_text(launch)
     elif launch is not None:
         command = Command.of_words(launch)
-    return Report((check_source(source, command, settings, config_path=path),))
+    read = read_command(command, settings) if command is not None else None
+    return Report((check_source(source, read, settings, config_path=path),))

@@ -33,7 +33,8 @@ class Settings:
     """Everything about a run that is not its input.
 
     ``rules`` are the rules that run, all of them by default. ``folder`` is where the launch
-    is run from; ``hostfile`` replaces the one that the launch names.
+    is run from; ``hostfile`` replaces the one that the launch names; ``devices_per_node`` is
+    how many devices a machine has, where a launcher would count them.
     """
 
     target: Target
@@ -41,22 +42,23 @@ class Settings:
     rules: Sequence[Rule[Case]] = field(default_factory=all_rules)
     folder: Path = field(default_factory=Path.cwd)
     hostfile: Path | None = None
+    devices_per_node: int | None = None
 
 
 def check_source(
-    source: Source | None,
-    command: Command | None,
+    config: Source | Document | None,
+    launch: LaunchContext | None,
     settings: Settings,
     *,
     config_path: Path | None = None,
 ) -> Check:
     """Check one (config, launch) pair; either may be absent.
 
-    ``source`` is the config's text; ``config_path`` where it lies on disk, None for standard
-    input and texts. A syntax error becomes a finding, not an exception.
+    ``config`` is the config's text, or the document of one that stands inside another file;
+    ``config_path`` where it lies on disk, None where it is no file of its own. A syntax error
+    becomes a finding, not an exception.
     """
-    document, unreadable = _read(source)
-    launch = _read_launch(command, settings)
+    document, unreadable = _read(config)
     case = resolve(
         document,
         launch,
@@ -68,9 +70,10 @@ def check_source(
         unreadable=unreadable,
     )
     findings, skipped = _run_rules(case, settings.rules)
+    source = config.source if isinstance(config, Document) else config
     return Check(
         config=source.name if source is not None else None,
-        launch=command.source.text if command is not None else None,
+        launch=launch.command.line if launch is not None else None,
         target=settings.target,
         facts=case.facts,
         findings=findings,
@@ -78,20 +81,34 @@ def check_source(
     )
 
 
-def _read(source: Source | None) -> tuple[Document | None, Unreadable | None]:
-    if source is None:
-        return None, None
+def surroundings(settings: Settings) -> Surroundings:
+    """What a launch depends on besides its words."""
+    release = Version(settings.target.version)
+    return Surroundings(
+        settings.folder, settings.hostfile, settings.devices_per_node, deepspeed=release
+    )
+
+
+def read_command(command: Command, settings: Settings) -> LaunchContext:
+    """A launch command as its launcher will read it."""
+    return read_launch(command, surroundings(settings))
+
+
+def config_in_launch(launch: LaunchContext, settings: Settings) -> tuple[str, Path] | None:
+    """The config file that a launch names: as written there, and where it would lie."""
+    named = named_config(launch, settings.folder, None)
+    if named is None or named.whereabouts is Whereabouts.NOT_A_PATH:
+        return None
+    return named.argument.value or "", named.path
+
+
+def _read(config: Source | Document | None) -> tuple[Document | None, Unreadable | None]:
+    if config is None or isinstance(config, Document):
+        return config, None
     try:
-        return parse(source), None
+        return parse(config), None
     except HjsonSyntaxError as error:
         return None, Unreadable(error.message, error.location, error.help)
-
-
-def _read_launch(command: Command | None, settings: Settings) -> LaunchContext | None:
-    if command is None:
-        return None
-    release = Version(settings.target.version)
-    return read_launch(command, Surroundings(settings.folder, settings.hostfile, deepspeed=release))
 
 
 def _read_script(launch: LaunchContext | None, settings: Settings) -> Script | None:
@@ -146,11 +163,3 @@ def _crash(case: Case, rule: Rule[Case], error: Exception) -> Finding:
         location=Location(source, Span(0, min(1, len(source.text)))),
         help="this is a fault of dsguard: please report it with the config that shows it",
     )
-
-
-def config_in_launch(command: Command, settings: Settings) -> tuple[str, Path] | None:
-    """The config that a launch names: as written there, and where it would lie."""
-    named = named_config(_read_launch(command, settings), settings.folder, None)
-    if named is None or named.whereabouts is Whereabouts.NOT_A_PATH:
-        return None
-    return named.argument.value or "", named.path

@@ -43,6 +43,14 @@ Hostfile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Read this hostfile instead of the one the launch names."),
 ]
+GpusPerNode = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Devices of one machine, where the launcher would count them itself.",
+    ),
+]
 FrontEnd = Annotated[
     FrontEndChoice,
     typer.Option(help="Who hands the config to DeepSpeed. Default: read from the launch."),
@@ -64,6 +72,7 @@ def settings_of(
     target: str | None,
     world_size: int | None,
     hostfile: Path | None,
+    gpus_per_node: int | None,
     front_end: FrontEndChoice,
     selected: list[str] | None = None,
     ignored: list[str] | None = None,
@@ -83,4 +92,6 @@ def settings_of(
     if hostfile is not None and not hostfile.is_file():
         raise typer.BadParameter(f"there is no file {hostfile}", param_hint="--hostfile")
     name = None if front_end is FrontEndChoice.AUTO else FrontEndName(front_end.value)
-    return Settings(judged_by, Options(world_size, name), rules, Path.cwd(), hostfile)
+    return Settings(
+        judged_by, Options(world_size, name), rules, Path.cwd(), hostfile, gpus_per_node
+    )

@@ -72,6 +72,10 @@ def config_file_fact(
         if not named.argument.known:
             return Unknown(f"the shell would have to expand {named.argument.value}")
         return Known(named.argument.value, named.argument.origin())
+    inline = launch.inline_config
+    if inline is not None:
+        place = inline.locate("")
+        return Known(place.source.name, Origin(OriginKind.JOBFILE, place))
     at = script.source.text.find(checked.name) if script is not None and checked is not None else -1
     if script is not None and checked is not None and at != -1:
         place = Location(script.source, Span(at, at + len(checked.name)))

@@ -86,9 +86,10 @@ def _precision(
             continue
         if enabled.value == AUTO:
             if front_end is None or front_end.fills(f"{key}.enabled"):
-                if switch is None:
+                if requests.on_or_off(name) is None:
                     return Unknown(f'{key}.enabled is "auto": a trainer fills it')
-                on.append(Candidate(name, switch.origin))
+                if switch is not None:
+                    on.append(Candidate(name, switch.origin))
             continue
         enables = _coerced(enabled.value)
         if enables is None:
@@ -104,8 +105,11 @@ def _precision(
         FrontEndName.TRANSFORMERS,
         FrontEndName.ACCELERATE,
     )
-    if asked_for and inserted:
-        return Unknown("the trainer inserts the precision block that the command line asks for")
+    blocks = {"fp16": ("fp16",), "bf16": ("bf16", "bfloat16")}
+    for request in asked_for if inserted else ():
+        if not any(has(document, block) for block in blocks[request.value]):
+            # The trainer puts in the block that the config does not have.
+            return Known(request.value, request.origin)
     return Known("fp32", deepspeed, tuple(asked_for))
 
 

@@ -9,6 +9,8 @@ from dsguard.frontends.lightning import Lightning
 from dsguard.frontends.plain import Plain
 from dsguard.frontends.transformers import Transformers
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
+from dsguard.launch.jobs import accelerate
+from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.script.script import Script
 
@@ -51,6 +53,9 @@ def config_argument(launch: LaunchContext) -> Argument | None:
         argument = launch.launcher_arguments.get("deepspeed_config_file")
         if argument is not None and argument.value is not None:
             return argument
+    for job in reversed(launch.jobs):
+        if job.config is not None and job.config.form is ConfigForm.PATH:
+            return job.config.argument
     return None
 
 
@@ -77,6 +82,9 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
     DeepSpeed's own reading is assumed, unless the config waits for a trainer.
     """
     if launch is not None:
+        framework = _of_framework(launch)
+        if framework is not None:
+            return framework
         named = config_argument(launch)
         if named is not None and named.name == "deepspeed_config":
             return Known(FrontEndName.PLAIN, named.origin())
@@ -96,6 +104,16 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
     return Known(
         FrontEndName.PLAIN,
         Origin(OriginKind.DEFAULT, whose="dsguard (no sign of a trainer)"),
+    )
+
+
+def _of_framework(launch: LaunchContext) -> Known | None:
+    """The front end of the framework that reads the arguments of the script, if one does."""
+    own = [job for job in launch.jobs if job.name != accelerate.NAME]
+    if not own:
+        return None
+    return Known(
+        FrontEndName(own[-1].front_end), Origin(OriginKind.JOBFILE, argument=own[-1].title)
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dsguard.launch.context import Argument, LaunchContext
+from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant
@@ -132,7 +132,7 @@ class Requests:
 
     def on_or_off(self, name: str) -> Request | None:
         """What a switch is set to, such as ``--bf16`` or ``--bf16 false``; None if nobody says."""
-        request = self._find({name: Confidence.HIGH}, alone=True)
+        request = self._find({name: Confidence.HIGH}, alone=True) or self._mixed_precision(name)
         if request is not None and not request.explicit and request.value and name == "bf16":
             # TRL's default of bf16 gives way to an explicit fp16.
             other = self.on_or_off("fp16")
@@ -155,7 +155,14 @@ class Requests:
             if not argument.known or (argument.value is None and not alone):
                 return None
             value = True if argument.value is None else argument.value
-            request = Request(value, argument.name, argument.flag, argument.origin(), confidence)
+            request = Request(
+                value,
+                argument.name,
+                argument.flag,
+                argument.origin(),
+                confidence,
+                explicit=argument.kind is not OriginKind.DEFAULT,
+            )
             return self._unless_stored(request)
         if self._launch is None or not self._launch.arguments.complete:
             return None
@@ -189,6 +196,15 @@ class Requests:
             if request is not None:
                 return request
         return None
+
+    def _mixed_precision(self, name: str) -> Request | None:
+        """The precision that ``accelerate launch`` hands on in the environment."""
+        if self._launch is None or self._launch.launcher is not LauncherName.ACCELERATE:
+            return None
+        argument = self._launch.launcher_arguments.get("mixed_precision")
+        if argument is None or argument.value != name or not argument.known:
+            return None
+        return Request(True, "mixed_precision", argument.flag, argument.origin(), Confidence.HIGH)
 
     def _unless_stored(self, request: Request) -> Request:
         """A script that stores to ``args.<name>`` may have the last word."""

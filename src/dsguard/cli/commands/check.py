@@ -10,12 +10,10 @@ from typing import Annotated
 
 import typer
 
-from dsguard.checking import Settings, check_source
 from dsguard.cli import options
 from dsguard.cli.inputs import Input, collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import emit, emit_json, stdout_look
-from dsguard.launch.context import Command
 from dsguard.model.finding import Severity
 from dsguard.model.report import Check, Report
 from dsguard.render.concise import render_concise
@@ -56,6 +54,7 @@ def check(
     target: options.Target = None,
     world_size: options.WorldSize = None,
     hostfile: options.Hostfile = None,
+    gpus_per_node: options.GpusPerNode = None,
     front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
     select: options.Select = None,
     ignore: options.Ignore = None,
@@ -89,27 +88,26 @@ def check(
         )
     if launch.given and not launch.words:
         raise typer.BadParameter("no launch command follows --", param_hint="--")
-    settings = options.settings_of(target, world_size, hostfile, front_end, select, ignore)
+    settings = options.settings_of(
+        target, world_size, hostfile, gpus_per_node, front_end, select, ignore
+    )
     command = launch.command()
     inputs, failures = collect(configs or (), command, settings)
-    checks = _check_all(inputs, command, settings)
+    checks = _check_all(inputs)
     crashed = any(f.rule == "internal-error" for c in checks for f in c.findings)
     report = Report(tuple(checks), tuple(failures), crashed)
     _write(report, output_format, output_file, verbose, quiet, color)
     raise typer.Exit(_exit_code(report, fail_on))
 
 
-def _check_all(inputs: Sequence[Input], command: Command | None, settings: Settings) -> list[Check]:
-    def one(item: Input) -> Check:
-        return check_source(item.source, command, settings, config_path=item.path)
-
+def _check_all(inputs: Sequence[Input]) -> list[Check]:
     if len(inputs) < _MANY or not sys.stderr.isatty():
-        return [one(item) for item in inputs]
+        return [item.check() for item in inputs]
     from rich.console import Console
     from rich.progress import track
 
     progress = Console(stderr=True)
-    return [one(item) for item in track(inputs, "Checking", console=progress, transient=True)]
+    return [item.check() for item in track(inputs, "Checking", console=progress, transient=True)]
 
 
 def _write(

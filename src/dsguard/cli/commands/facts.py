@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from dsguard.checking import check_source
 from dsguard.cli import options
 from dsguard.cli.commands.check import INCOMPLETE
 from dsguard.cli.inputs import collect
@@ -39,6 +38,7 @@ def facts(
     target: options.Target = None,
     world_size: options.WorldSize = None,
     hostfile: options.Hostfile = None,
+    gpus_per_node: options.GpusPerNode = None,
     front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
     output_format: Annotated[
         FactsFormat, typer.Option("--output-format", "-o", help="How to report.")
@@ -60,12 +60,11 @@ def facts(
         )
     explained = _fact_name(explain) if explain is not None else None
     # Facts need no rules: their findings are `dsguard check`'s.
-    settings = options.settings_of(target, world_size, hostfile, front_end)
+    settings = options.settings_of(target, world_size, hostfile, gpus_per_node, front_end)
     settings = replace(settings, rules=())
     command = launch.command()
     inputs, failures = collect([config] if config is not None else (), command, settings)
-    checks = [check_source(i.source, command, settings, config_path=i.path) for i in inputs]
-    report = Report(tuple(checks), tuple(failures))
+    report = Report(tuple(item.check() for item in inputs), tuple(failures))
     look = stdout_look(color)
     if output_format is FactsFormat.JSON:
         emit_json(render_json(report))

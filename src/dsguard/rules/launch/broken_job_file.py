@@ -1,0 +1,31 @@
+"""A job file that its framework refuses; see broken_job_file.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.launch.context import TroubleKind
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.launch._troubles import WayOut, report_troubles
+
+_WAYS_OUT: dict[TroubleKind, WayOut] = {
+    "job-file-missing": "name an existing file",
+    "job-file-syntax": "repair the file",
+    "job-override-refused": "write the override as the framework reads it",
+    "job-keys-conflict": "keep one of the keys",
+}
+
+
+@rule(
+    code="DSG617",
+    slug="broken-job-file",
+    summary="the job file is missing, malformed or contradicts itself",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    oracle="the framework raises when it reads the file",
+)
+def broken_job_file(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Report what the framework refuses in its file of arguments."""
+    yield from report_troubles(case, report, _WAYS_OUT, Consequence.REFUSED)
