@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from dsguard.render.json_report import report_schema
+from dsguard.rules import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = 20
@@ -29,8 +30,36 @@ def report_schema_file() -> str:
     return json.dumps(report_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def rule_index() -> str:
+    """The list of all rules, with links to their pages."""
+    lines = [
+        "# Rules",
+        "",
+        "Every rule has a page: what it finds, why it matters, an example, a way out and when it is",
+        "fine. `dsguard explain RULE` shows it in the terminal.",
+    ]
+    family = ""
+    for rule in all_rules():
+        meta = rule.meta
+        if meta.family != family:
+            family = meta.family
+            lines += [
+                "",
+                f"## {family}",
+                "",
+                "| code | rule | severity | finds |",
+                "|---|---|---|---|",
+            ]
+        page = f"../src/dsguard/rules/{family}/{meta.slug.replace('-', '_')}.md"
+        lines.append(
+            f"| {meta.code} | [{meta.slug}]({page}) | {meta.severity.value} | {meta.summary} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/report-v1.schema.json": report_schema_file,
+    "docs/rules.md": rule_index,
 }
 
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsguard.launch.context import Command, Word
-from dsguard.launch.words import ShellSyntaxError, split_commands, split_inside
+from dsguard.launch.shell.split import split_commands, split_inside
+from dsguard.launch.words import ShellSyntaxError
 
 PLAIN = st.text(alphabet="ab=1-./ \t\\'\"", max_size=24)
 

@@ -1,19 +1,22 @@
 """The config file of ``accelerate launch``, read with every key and value at its place.
 
-Accelerate reads it with PyYAML, so by YAML 1.1: ``no`` is false. Source:
-``accelerate/commands/config/config_args.py`` (``load_config_from_file``, ``process_config``).
+Accelerate reads it with PyYAML, or as JSON by its suffix. Source:
+``accelerate/commands/config/config_args.py`` (``load_config_from_file``, ``process_config``) and
+``accelerate/commands/launch.py`` (``_validate_launch_command``) of 1.15.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from dsguard.launch.context import LaunchTrouble, TroubleKind
-from dsguard.model.source import Location, Source, Span
-from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar
+from dsguard.launch.context import Argument, LaunchTrouble, TroubleKind
+from dsguard.launch.jobs.keys import key_argument, members, text_of
+from dsguard.launch.jobs.load import JobFileError, load_job
+from dsguard.launch.scan import Scan
+from dsguard.model.fact import OriginKind
+from dsguard.model.source import Location
+from dsguard.model.tree import Document, Object
 
 _KEYS = """
     command_file commands compute_environment debug deepspeed_config distributed_type
@@ -36,15 +39,34 @@ _TYPES = """
 DISTRIBUTED_TYPES = frozenset(_TYPES.split())
 """What ``distributed_type`` may be; ``TP`` is only known to earlier releases."""
 
-_MOST_NODES = 100_000
+MIXED_PRECISIONS = ("no", "fp8", "fp16", "bf16")
+"""What ``mixed_precision`` may be, in any case of letters."""
 
-_KNOWN_TAG = re.compile(r"tag:yaml\.org,2002:(map|seq|str|int|float|bool|null|timestamp)")
-_WORDS = ("yes", "no", "true", "false", "on", "off")
-_BOOLEAN = re.compile("|".join(form for w in _WORDS for form in (w, w.title(), w.upper())))
-_OCTAL = re.compile(r"[-+]?0[0-7_]+")
-_INTEGER = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)")
-_FLOAT = re.compile(r"[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+][0-9]+)?")
-_SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_NOT_OPTIONS = ("compute_environment", "mixed_precision", "distributed_type", "fp16")
+"""Keys that stand for no option of the same name."""
+
+_HAVE_DEFAULTS = frozenset(
+    [
+        "same_network",
+        "rdzv_backend",
+        "tpu_use_cluster",
+        "tpu_use_sudo",
+        "downcast_bf16",
+        "enable_cpu_affinity",
+    ]
+)
+"""Options whose default is not None, so that the file's key never gets a chance."""
+
+_PREFIXES = {"fsdp_config": "fsdp", "fp8_config": "fp8", "dynamo_config": "dynamo_"}
+"""Blocks whose keys are short for longer options."""
+
+_PARADIGMS = {
+    "DEEPSPEED": "use_deepspeed",
+    "FSDP": "use_fsdp",
+    "MEGATRON_LM": "use_megatron_lm",
+    "XLA": "tpu",
+}
+"""The switch that ``distributed_type`` stands for, where no switch is typed."""
 
 
 class AccelerateConfigError(Exception):
@@ -55,35 +77,35 @@ class AccelerateConfigError(Exception):
         self.trouble = LaunchTrouble(kind, message, location, True)
 
 
-class YamlUnavailableError(Exception):
-    """The ``yaml`` extra is not installed."""
-
-
 def read_accelerate_config(path: Path, name: str, named_at: Location) -> Document:
     """Read and check a config file; ``named_at`` is where the launch names it.
 
     Raises:
         AccelerateConfigError: there is no such file, or Accelerate refuses it.
-        YamlUnavailableError: dsguard cannot read YAML in this installation.
+        dsguard.reading.yaml.YamlUnavailableError: dsguard cannot read YAML in this installation.
     """
     try:
-        data = path.read_bytes() if path.is_file() else None
-    except (OSError, ValueError):
-        data = None
-    if data is None:
-        message = f"there is no Accelerate config file {name!r}"
-        raise AccelerateConfigError("accelerate-config-missing", message, named_at)
-    try:
-        source = Source(name, data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        message = f"{name} is not UTF-8 text"
-        raise AccelerateConfigError("accelerate-config-syntax", message, named_at) from None
-    document = Document(source, _read_yaml(source))
-    _check(document)
+        document = load_job(path, name, named_at)
+    except JobFileError as error:
+        trouble = error.trouble
+        if trouble.kind == "job-file-missing":
+            message = f"the Accelerate config file {trouble.message}"
+            raise AccelerateConfigError(
+                "accelerate-config-missing", message, trouble.location
+            ) from None
+        raise AccelerateConfigError(
+            "accelerate-config-syntax", trouble.message, trouble.location
+        ) from None
+    check_accelerate_config(document)
     return document
 
 
-def _check(document: Document) -> None:
+def check_accelerate_config(document: Document) -> None:
+    """Look for what Accelerate refuses.
+
+    Raises:
+        AccelerateConfigError: it refuses the file.
+    """
     root, name = document.root, document.source.name
     if not isinstance(root, Object):
         message = f"{name} is not a mapping of keys to values"
@@ -106,83 +128,68 @@ def _check(document: Document) -> None:
             raise AccelerateConfigError("accelerate-config-key", message, place)
 
 
-def _read_yaml(source: Source) -> Node:
-    try:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import YAMLError
-    except ImportError:
-        raise YamlUnavailableError from None
-    try:
-        root = YAML(typ="safe", pure=True).compose(source.text)
-        return _Reader().node(root) if root is not None else _nothing(source)
-    except (YAMLError, ValueError, RecursionError, TypeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        at = min(mark.index if mark is not None else 0, len(source.text))
-        problem = getattr(error, "problem", None) or "it cannot be read"
-        message = f"{source.name} is not YAML that Accelerate reads: {problem}"
-        place = Location(source, Span(at, at))
-        raise AccelerateConfigError("accelerate-config-syntax", message, place) from None
-
-
-def _nothing(source: Source) -> Node:
-    return Scalar(Span(0, len(source.text)), None)
-
-
-class _Reader:
-    """Makes our tree of the nodes that a YAML composer gives."""
-
-    def __init__(self) -> None:
-        self.left = _MOST_NODES
-
-    def node(self, node: Any) -> Node:
-        # An alias stands for a node given before: nested ones could grow without end.
-        self.left -= 1
-        if self.left < 0 or not _KNOWN_TAG.fullmatch(str(node.tag)):
-            raise ValueError
-        span = Span(node.start_mark.index, node.end_mark.index)
-        if node.id == "mapping":
-            members = tuple(self._members(node))
-            return Object(span, members, {member.key: member.node.value for member in members})
-        if node.id == "sequence":
-            items = tuple(self.node(item) for item in node.value)
-            return Array(span, items, [item.value for item in items])
-        return Scalar(span, _scalar(node))
-
-    def _members(self, node: Any) -> Iterator[Member]:
-        for key, value in node.value:
-            if key.id != "scalar":
-                raise ValueError
-            name = _scalar(key)
-            if name == "<<" and not key.style:
-                yield from self._merged(value)
-                continue
-            span = Span(key.start_mark.index, key.end_mark.index)
-            yield Member(str(name), span, self.node(value))
-
-    def _merged(self, node: Any) -> Iterator[Member]:
-        """The members behind ``<<``; a key of the mapping itself comes later and wins."""
-        for part in reversed(node.value) if node.id == "sequence" else (node,):
-            if part.id != "mapping":
-                raise ValueError
-            yield from self._members(part)
-
-
-def _scalar(node: Any) -> str | int | float | bool | None:
-    """The value of a scalar by YAML 1.1, as PyYAML resolves it; dates and 1:30 stay strings."""
-    written: str = node.value
-    if node.style:
-        return written
-    if written in ("", "~", "null", "Null", "NULL"):
+def precision_trouble(document: Document) -> LaunchTrouble | None:
+    """What Accelerate makes of ``mixed_precision`` where no option overrides it."""
+    node = document.get("/mixed_precision")
+    if node is None or node.value is None:
         return None
-    if _BOOLEAN.fullmatch(written):
-        return written.lower() in ("yes", "true", "on")
-    digits = written.replace("_", "")
-    if _OCTAL.fullmatch(written):
-        return int(digits, 8)
-    if _INTEGER.fullmatch(written):
-        return int(digits, 0)
-    if _FLOAT.fullmatch(written):
-        return float(digits)
-    if _SPECIAL.fullmatch(written):
-        return float(digits.replace(".", ""))
-    return written
+    value, place = node.value, document.locate("/mixed_precision")
+    if isinstance(value, str):
+        if value.lower() in MIXED_PRECISIONS:
+            return None
+        message = f"there is no mixed_precision {value!r}"
+    else:
+        written = document.source.slice(place.span)
+        read = text_of(value)
+        message = f"mixed_precision is no text: YAML reads {written} without quotes as {read}"
+    return LaunchTrouble("accelerate-config-value", message, place, True)
+
+
+def config_options(document: Document, scan: Scan, *, deepspeed: bool) -> Iterator[Argument]:
+    """The options that the file gives, by the names that the launcher stores them by.
+
+    A nested key counts unless its option is typed, a key at the top where the option has no
+    default either. The DeepSpeed block is left out where DeepSpeed is not used.
+    """
+    root = document.value
+    if root.get("compute_environment", "LOCAL_MACHINE") != "LOCAL_MACHINE":
+        return
+    for member in members(document):
+        if isinstance(member.node, Object):
+            if deepspeed or member.key != "deepspeed_config":
+                yield from _block(document, member.key, scan)
+        elif member.key == "mixed_precision":
+            argument = key_argument(document, member, "mixed_precision")
+            if argument is not None and not scan.has("mixed_precision"):
+                yield argument
+        elif member.key == "distributed_type":
+            yield from _paradigm(document, scan)
+        elif member.key not in _HAVE_DEFAULTS and member.key not in _NOT_OPTIONS:
+            argument = key_argument(document, member, member.key)
+            if argument is not None and not scan.has(member.key):
+                yield argument
+
+
+def _block(document: Document, key: str, scan: Scan) -> Iterator[Argument]:
+    prefix = _PREFIXES.get(key, "")
+    for member in members(document, f"/{key}"):
+        name = member.key
+        if not name.startswith(prefix):
+            name = f"{prefix.rstrip('_')}_{name}"
+        argument = key_argument(document, member, name, f"/{key}")
+        if argument is not None and not scan.has(name):
+            yield argument
+
+
+def _paradigm(document: Document, scan: Scan) -> Iterator[Argument]:
+    """The switch that ``distributed_type`` stands for."""
+    place = document.locate("/distributed_type")
+    typed = ("multi_gpu", "tpu", "tpu_use_cluster", *_PARADIGMS.values())
+    kind = document.value.get("distributed_type")
+    if not isinstance(kind, str) or any(scan.has(dest) for dest in ("cpu", *typed)):
+        return
+    name = _PARADIGMS.get(kind)
+    if name is None and kind.startswith("MULTI_") and kind != "MULTI_CPU":
+        name = "multi_gpu"
+    if name is not None:
+        yield Argument(name, "distributed_type", None, place, place, kind=OriginKind.JOBFILE)

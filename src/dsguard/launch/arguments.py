@@ -65,8 +65,10 @@ def joined(
 
 
 def separate(command: Command, word: Word, value: Word, name: str | None = None) -> Argument:
-    """``--flag value`` in two words."""
-    location = Location(command.source, Span(word.span.start, value.span.end))
+    """``--flag value`` in two words; in a script the value may be written before the flag."""
+    behind = word.span.end <= value.span.start
+    span = Span(word.span.start, value.span.end) if behind else word.span
+    location = Location(command.source, span)
     return Argument(
         name or flag_name(word.text),
         word.text,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.version import Version
+
 from dsguard.launch.arguments import read_arguments
 from dsguard.launch.context import (
     Argument,
@@ -31,13 +33,15 @@ class Surroundings:
     over the command's. ``devices_per_node`` is dsguard's ``--gpus-per-node``: how many devices a
     machine has, where the launcher would count them. ``accelerate_config`` is the config file
     that ``accelerate launch`` reads where the command names none (by itself it looks in
-    ``$HF_HOME/accelerate/default_config.yaml``); dsguard looks for none.
+    ``$HF_HOME/accelerate/default_config.yaml``); dsguard looks for none. ``deepspeed`` is the
+    release whose launcher is meant, None for the newest.
     """
 
     folder: Path
     hostfile: Path | None = None
     devices_per_node: int | None = None
     accelerate_config: Path | None = None
+    deepspeed: Version | None = None
 
     @property
     def devices(self) -> Known | None:

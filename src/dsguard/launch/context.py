@@ -6,12 +6,16 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from dsguard.launch.words import ShellSyntaxError, Word, split_commands
+from dsguard.launch.shell.split import split_commands
+from dsguard.launch.words import ShellSyntaxError, Word
 from dsguard.model.fact import Fact, Origin, OriginKind
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.launch.jobs.job import Job
 
 __all__ = [
     "Argument",
@@ -31,11 +35,14 @@ class Command:
     """One command: the words and the text they stand in.
 
     For words typed after ``--`` the source is the command line put together again
-    (:func:`shlex.join`) and is not a file.
+    (:func:`shlex.join`) and is not a file. In a script, a word may stand far from its
+    neighbours: where the value of a variable is written. ``exported`` are the variables that the
+    script gives to the command, as ``NAME=value`` words at the place where they are set.
     """
 
     source: Source
     words: tuple[Word, ...]
+    exported: tuple[Word, ...] = ()
 
     @classmethod
     def of_words(cls, words: Sequence[str], name: str = "<launch command>") -> Command:
@@ -69,11 +76,19 @@ class Command:
         return Location(self.source, word.span)
 
     @property
+    def line(self) -> str:
+        """The command as one line; what only a running shell could expand is left as written."""
+        if not self.source.is_file:
+            return self.source.text
+        return " ".join(shlex.quote(w.text) if w.known else w.text for w in self.words)
+
+    @property
     def span(self) -> Span:
-        """From the first word to the last."""
+        """From the first word to the last one that stands behind it."""
         if not self.words:
             return Span(0, 0)
-        return Span(self.words[0].span.start, self.words[-1].span.end)
+        first = self.words[0].span
+        return Span(first.start, max([first.end, *(word.span.end for word in self.words)]))
 
 
 class LauncherName(str, Enum):
@@ -95,6 +110,11 @@ class Argument(NamedTuple):
     typed (without ``=value``). ``value`` is None for a flag alone. ``known`` is False where
     the value holds something only the shell could expand. ``location`` covers flag and
     value, ``value_location`` the value alone (the flag where there is no value).
+
+    A key of a job file is an argument too: ``kind`` is then ``jobfile``, ``flag`` the key as
+    written, and ``name`` what its framework makes of it. So is a value that the framework fills
+    in by itself: ``kind`` is ``default``, ``whose`` names the framework, and the places are those
+    of the job.
     """
 
     name: str
@@ -103,9 +123,16 @@ class Argument(NamedTuple):
     location: Location
     value_location: Location
     known: bool = True
+    kind: OriginKind = OriginKind.LAUNCH
+    whose: str | None = None
 
-    def origin(self, kind: OriginKind = OriginKind.LAUNCH) -> Origin:
-        """This argument as the origin of a value."""
+    def origin(self, kind: OriginKind | None = None) -> Origin:
+        """This argument as the origin of a value; ``kind`` where it is not the argument's own."""
+        kind = kind or self.kind
+        if kind is OriginKind.DEFAULT:
+            return Origin(kind, whose=self.whose)
+        if kind is OriginKind.JOBFILE:
+            return Origin(kind, self.value_location)
         return Origin(kind, self.location, self.flag)
 
 
@@ -115,11 +142,18 @@ class ScriptArguments:
     A word that starts with a dash and is no number opens an argument; the next word is its
     value unless that opens an argument too. The last of several equal names counts, as in
     argparse. ``positionals`` are the words that belong to no flag or cannot be told apart.
+    ``unread`` says why a file of arguments is not among them; empty where none is missing.
     """
 
-    def __init__(self, arguments: Sequence[Argument], positionals: Sequence[Word] = ()) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[Argument],
+        positionals: Sequence[Word] = (),
+        unread: str = "",
+    ) -> None:
         self._arguments = tuple(arguments)
         self.positionals = tuple(positionals)
+        self.unread = unread
 
     def __iter__(self) -> Iterator[Argument]:
         return iter(self._arguments)
@@ -127,7 +161,7 @@ class ScriptArguments:
     @property
     def complete(self) -> bool:
         """Whether every flag is in sight: False where a word such as ``$ARGS`` may hold more."""
-        return all(word.known for word in self.positionals)
+        return not self.unread and all(word.known for word in self.positionals)
 
     def get(self, *names: str) -> Argument | None:
         """The last argument given under any of these names (underscore spelling), if any."""
@@ -138,6 +172,7 @@ class ScriptArguments:
 TroubleKind: TypeAlias = Literal[
     # The launcher's own command line.
     "unknown-option",
+    "misspelled-option",
     "removed-option",
     "ambiguous-option",
     "ambiguous-script-argument",
@@ -148,7 +183,9 @@ TroubleKind: TypeAlias = Literal[
     "no-script",
     "help-instead-of-launch",
     # deepspeed: hosts and devices.
+    "hostfile-as-script",
     "hostfile-missing",
+    "hostfile-elsewhere",
     "hostfile-syntax",
     "duplicate-host",
     "empty-hostfile",
@@ -176,8 +213,20 @@ TroubleKind: TypeAlias = Literal[
     "processes-dropped",
     "processes-ignored",
     "pdsh-without-hostfile",
+    "deepspeed-options-ignored",
+    # The DeepSpeed part of Accelerate's config file.
+    "config-file-with-values",
+    "nvme-path-ignored",
     # srun and mpirun.
     "launcher-in-every-task",
+    # Job files.
+    "job-file-missing",
+    "job-file-syntax",
+    "job-key-ignored",
+    "job-keys-conflict",
+    "job-number-is-text",
+    "job-override-refused",
+    "deepspeed-without-launcher",
 ]
 """What can be wrong with a launch; rules pick troubles up by these words."""
 
@@ -187,7 +236,8 @@ class LaunchTrouble:
     """Something in the launch that the launcher refuses or reads otherwise than written.
 
     ``kind`` is what a rule picks up; ``message`` a clause without a full stop, with the
-    numbers in it; ``refused`` says that the launcher stops with an error.
+    numbers in it; ``refused`` says that the launcher, or the framework that reads the job file,
+    stops with an error.
     """
 
     kind: TroubleKind
@@ -205,7 +255,9 @@ class LaunchContext:
     unknown with the reason. ``script`` is the training script or, with ``module``, the
     module name after ``-m``. ``launcher_arguments`` are the launcher's own options under the
     names its parser stores them by, whatever spelling was typed. ``launcher_config`` is the
-    config file of the launcher itself, such as the YAML of ``accelerate launch``.
+    config file of the launcher itself, such as the YAML of ``accelerate launch``. ``arguments``
+    hold what the script's own files and framework add to the command line, which wins over them;
+    ``jobs`` are those files, the launcher's own before the script's.
     """
 
     command: Command
@@ -221,6 +273,25 @@ class LaunchContext:
     launcher_arguments: ScriptArguments
     troubles: tuple[LaunchTrouble, ...] = ()
     launcher_config: Document | None = None
+    jobs: tuple[Job, ...] = ()
+
+    @property
+    def inline_config(self) -> Document | None:
+        """The DeepSpeed config that stands in a job file itself, where that is the one used.
+
+        Of an Accelerate block it is the config that Accelerate builds; its places are in the YAML.
+        """
+        own = self.arguments.get("deepspeed")
+        for job in reversed(self.jobs):
+            if job.config is not None:
+                used = own is None or own.value is None or own == job.config.argument
+                return job.config.document if used else None
+        return None
+
+    @property
+    def refusal(self) -> LaunchTrouble | None:
+        """The first trouble that stops the launch; None where the processes start."""
+        return next((trouble for trouble in self.troubles if trouble.refused), None)
 
     def variable(self, name: str) -> Argument | None:
         """The leading ``NAME=value`` word of the command that counts (the last one)."""

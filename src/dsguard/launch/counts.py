@@ -45,13 +45,14 @@ def product(nodes: Fact, processes_per_node: Fact) -> Fact:
         return processes_per_node
     total = nodes.value * processes_per_node.value
     formula = (
-        f"{_counted(nodes.value, 'node')} × "
-        f"{_counted(processes_per_node.value, 'process')} per node = {total}"
+        f"{counted(nodes.value, 'node')} × "
+        f"{counted(processes_per_node.value, 'process')} per node = {total}"
     )
     location = processes_per_node.origin.location or nodes.origin.location
     return Known(total, Origin(OriginKind.DERIVED, location, formula=formula))
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: ``1 node``, ``2 processes``."""
     plural = noun + ("es" if noun.endswith("s") else "s")
     return f"{number} {noun if number == 1 else plural}"

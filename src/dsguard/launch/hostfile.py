@@ -35,6 +35,14 @@ class HostfileError(Exception):
         self.trouble = trouble
 
 
+class HostfileElsewhereError(Exception):
+    """A hostfile under an absolute path that is not on this machine, but may be on another."""
+
+    def __init__(self, message: str, trouble: LaunchTrouble) -> None:
+        super().__init__(message)
+        self.trouble = trouble
+
+
 def read_hostfile(path: Path, name: str) -> Hostfile | None:
     """Read a hostfile; None where there is no such file.
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from packaging.version import Version
+
 from dsguard.launch.arguments import flag_name
 
 
@@ -110,3 +112,15 @@ class OptionTable:
     def __post_init__(self) -> None:
         names = {name: option for option in self.options for name in option.names}
         object.__setattr__(self, "by_name", names)
+
+    def of_release(self, release: Version | None) -> OptionTable:
+        """The table of a release, which has the options removed later; None is the newest."""
+        if release is None or not any(option.removed for option in self.options):
+            return self
+        options = tuple(
+            replace(option, removed="")
+            if option.removed and release < Version(option.removed)
+            else option
+            for option in self.options
+        )
+        return replace(self, options=options)

@@ -14,7 +14,7 @@ from dsguard.launch.arguments import read_assignment
 from dsguard.launch.context import Argument, Command, ShellSyntaxError, Word
 from dsguard.launch.options import OptionTable, getopt
 from dsguard.launch.scan_getopt import scan_getopt
-from dsguard.launch.words import split_inside
+from dsguard.launch.shell.split import split_inside
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ def strip_prefixes(
             continue
         name = program_name(left[0])
         if name in _SHELLS:
-            text = _shell_text(left)
-            if text is None:
+            at = _text_of_shell(left)
+            if at is None:
                 break
-            inside = _inside(command, text, launches, environment)
+            inside = _inside(command, left[at], launches, environment)
             if not inside:
                 reason = f"the text after {name} -c is no command that dsguard can read"
                 return Stripped(tuple(environment), left, unread=reason)
@@ -193,18 +193,27 @@ def _runs_python(word: Word) -> bool:
     return word.text == "-m" or word.text.endswith(".py")
 
 
-def _shell_text(words: tuple[Word, ...]) -> Word | None:
-    """The text of ``bash -c text``; None where the shell runs a file."""
+def shell_text(words: Sequence[Word]) -> tuple[int, int] | None:
+    """Where a shell stands that is given a text, as in ``srun bash -c text``, and that text."""
+    for shell, word in enumerate(words):
+        if program_name(word) in _SHELLS:
+            text = _text_of_shell(words[shell:])
+            return None if text is None else (shell, shell + text)
+    return None
+
+
+def _text_of_shell(words: Sequence[Word]) -> int | None:
+    """Where the text of ``bash -c text`` stands; None where the shell runs a file."""
     gives_text = False
     takes_value = False
-    for word in words[1:]:
+    for at, word in enumerate(words[1:], start=1):
         if takes_value:
             takes_value = False
         elif re.match(r"[-+][a-zA-Z]", word.text):
             gives_text = gives_text or (word.text[0] == "-" and "c" in word.text)
             takes_value = word.text[-1] in "oO"
         elif not word.text.startswith("--"):
-            return word if gives_text else None
+            return at if gives_text else None
     return None
 
 

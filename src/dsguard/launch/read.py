@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsguard.launch.arguments import read_assignment
 from dsguard.launch.call import Call, Surroundings
 from dsguard.launch.context import Argument, Command, LaunchContext, LauncherName, Word
 from dsguard.launch.counts import Counts
-from dsguard.launch.launchers import accelerate, deepspeed, mpi, python, srun, torchrun
+from dsguard.launch.jobs.attach import attach_jobs
+from dsguard.launch.launchers import (
+    accelerate,
+    axolotl,
+    deepspeed,
+    llamafactory,
+    mpi,
+    python,
+    srun,
+    swift,
+    torchrun,
+    trl,
+)
 from dsguard.launch.prefixes import program_name, strip_prefixes
 from dsguard.launch.scan import Scan
 from dsguard.launch.words import hidden_part
@@ -16,7 +29,17 @@ __all__ = ["Surroundings", "read_launch"]
 
 _READERS: dict[str, Callable[[Call], LaunchContext]] = {
     name: launcher.read
-    for launcher in (deepspeed, torchrun, accelerate, srun, mpi)
+    for launcher in (
+        deepspeed,
+        torchrun,
+        accelerate,
+        srun,
+        mpi,
+        llamafactory,
+        axolotl,
+        swift,
+        trl,
+    )
     for name in launcher.PROGRAMS
 }
 _DEEPEST = 8
@@ -27,9 +50,13 @@ def read_launch(command: Command, surroundings: Surroundings) -> LaunchContext:
     """Read a launch command the way its launcher will.
 
     Whatever is not understood ends in an unknown fact with its reason. Nothing is executed;
-    only a hostfile and a config file of the launcher, where one is named, are read from disk.
+    only a hostfile, a config file of the launcher and a file of arguments, where one is named,
+    are read from disk.
     """
-    return _Reading(command, surroundings).read(command.words, (), 0)
+    exported = [read_assignment(command, word) for word in command.exported]
+    variables = tuple(variable for variable in exported if variable is not None)
+    launch = _Reading(command, surroundings).read(command.words, variables, 0)
+    return attach_jobs(launch, surroundings.folder)
 
 
 class _Reading:
@@ -42,7 +69,7 @@ class _Reading:
     def read(
         self, words: tuple[Word, ...], outer: tuple[Argument, ...], depth: int
     ) -> LaunchContext:
-        stripped = strip_prefixes(self.command, words, _names_launcher)
+        stripped = strip_prefixes(self.command, words, names_launcher)
         environment = (*outer, *stripped.environment)
 
         def call(program: Word, following: tuple[Word, ...]) -> Call:
@@ -65,9 +92,11 @@ class _Reading:
         if stripped.python is not None:
             return python.read(call(stripped.python, stripped.words))
         reader = _reader(program)
+        if reader is None and not program.known and python.runs_launcher_module(following):
+            reader = python.read
         if reader is not None:
             return reader(call(program, following))
-        at = _launcher_inside(stripped.words)
+        at = launcher_inside(stripped.words)
         if at:
             return self.read(stripped.words[at:], environment, depth + 1)
         return _script_only(call(program, following))
@@ -80,11 +109,12 @@ def _reader(word: Word) -> Callable[[Call], LaunchContext] | None:
     return _READERS.get(name)
 
 
-def _names_launcher(word: Word) -> bool:
+def names_launcher(word: Word) -> bool:
+    """Whether a word names a launcher, or python."""
     return _reader(word) is not None
 
 
-def _launcher_inside(words: tuple[Word, ...]) -> int:
+def launcher_inside(words: tuple[Word, ...]) -> int:
     """Where a launcher stands behind a program that dsguard does not know, such as a container.
 
     0 where there is none. A word behind an option may be the option's value.
@@ -92,7 +122,7 @@ def _launcher_inside(words: tuple[Word, ...]) -> int:
     if words[0].text.endswith((".py", ".sh")):
         return 0
     for at in range(1, len(words)):
-        if not words[at - 1].text.startswith("-") and _names_launcher(words[at]):
+        if not words[at - 1].text.startswith("-") and names_launcher(words[at]):
             return at
     return 0
 

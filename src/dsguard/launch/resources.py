@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dsguard.launch.arguments import hidden_reason
 from dsguard.launch.context import Argument, LaunchTrouble, TroubleKind
-from dsguard.launch.counts import Counts, default
+from dsguard.launch.counts import Counts, counted, default
 from dsguard.launch.hostfile import Hostfile
 from dsguard.launch.slots import Hosts, RefusedError, Slots, select
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
@@ -149,7 +149,8 @@ class _Work:
             return asked
         if isinstance(asked, Known) and asked.value > 0:
             if asked.value > len(hosts):
-                message = f"{asked.value} nodes are asked for, the hostfile has {len(hosts)}"
+                has = f"the hostfile has {counted(len(hosts), 'host')}"
+                message = f"{asked.value} nodes are asked for, but {has}: no more are used"
                 self._warn("num-nodes-above-hosts", message, self._at(asked))
             return Known(min(asked.value, len(hosts)), asked.origin)
         if hostfile is None:
@@ -164,7 +165,8 @@ class _Work:
             return hosts
         for host, slots in hosts.items():
             if slots.total is not None and self.num_gpus > slots.total:
-                message = f"{self.num_gpus} processes on {host}, which has {slots.total} slots"
+                has = f"{host}, which has {counted(slots.total, 'slot')}"
+                message = f"{counted(self.num_gpus, 'process')} are started on {has}"
                 self._warn("gpus-above-slots", message, self._at(self.request.num_gpus))
                 break
         return {host: Slots(self.num_gpus) for host in hosts}
@@ -178,7 +180,9 @@ class _Work:
         if request.no_ssh:
             rank = _number(request.node_rank)
             if not isinstance(request.node_rank, Unknown) and not 0 <= rank < len(hosts):
-                message = f"without ssh, --node_rank must be 0 to {len(hosts) - 1}, not {rank}"
+                ranks = "0" if len(hosts) == 1 else f"0 to {len(hosts) - 1}"
+                given = f", not {rank}" if isinstance(request.node_rank, Known) else ""
+                message = f"without ssh each machine needs its own --node_rank, {ranks}{given}"
                 raise RefusedError("node-rank-out-of-range", message, self._at(request.node_rank))
             return hosts
         if not request.force_multi and len(hosts) == 1:
@@ -189,7 +193,9 @@ class _Work:
         if backend not in _WHOLE_POOL_BACKENDS:
             return hosts
         if self.selection or self.num_nodes != -1 or self.num_gpus != -1:
-            message = f"the {backend} launcher takes the whole hostfile and refuses to limit it"
+            message = (
+                f"the {backend} launcher takes the whole hostfile and no option that limits it"
+            )
             raise RefusedError("backend-refuses-filter", message, at)
         if backend in _EQUAL_SLOTS_BACKENDS and len({slots.count for slots in pool.values()}) > 1:
             message = f"the {backend} launcher needs the same number of slots on every host"
@@ -209,9 +215,19 @@ class _Work:
         except ValueError:
             wanted = frozenset()
         if any(not slots.are(wanted) for slots in hosts.values()):
-            cause = "with a hostfile" if self.request.hostfile else "with options that pick devices"
-            message = f"{visible.flag}={visible.value} is ignored {cause}"
+            message = f"{visible.flag}={visible.value} is dropped: {self._chosen_by(hosts)}"
             self._warn("visible-devices-ignored", message, visible.location)
+
+    def _chosen_by(self, hosts: Hosts) -> str:
+        """Who picks the devices instead, and which."""
+        chosen = self.selection or (self.request.num_gpus if self.num_gpus > 0 else None)
+        who = "the hostfile"
+        if isinstance(chosen, Known):
+            who = f"{chosen.origin.argument} {chosen.value}"
+        devices = list(dict.fromkeys(slots.described for slots in hosts.values()))
+        if len(devices) > 1:
+            return f"{who} picks the devices of each host"
+        return f"{who} takes {devices[0]}{' of each host' if len(hosts) > 1 else ''}"
 
     def _count(self, hosts: Hosts, nodes: Fact) -> Counts:
         asked = self.request.num_gpus

@@ -20,7 +20,8 @@ class Scan:
 
     ``arguments`` are the options as given, named by ``dest``; ``script`` the first operand and
     ``rest`` what belongs to it. ``hidden`` is the last word that may hold options only the shell
-    knows, such as ``$ARGS``; ``strange`` an option that the table does not list.
+    knows, such as ``$ARGS``, and ``behind_hidden`` the number of options given after it;
+    ``strange`` is an option that the table does not list.
     """
 
     arguments: tuple[Argument, ...]
@@ -29,6 +30,7 @@ class Scan:
     troubles: tuple[LaunchTrouble, ...] = ()
     hidden: Word | None = None
     strange: Word | None = None
+    behind_hidden: int = 0
 
     def last(self, dest: str) -> Argument | None:
         """The option that counts: the last one given."""
@@ -41,17 +43,15 @@ class Scan:
     def text(self, dest: str) -> Fact | None:
         """The value of an option as written; None where it is not given."""
         argument = self.last(dest)
-        hidden = self.hidden
-        if hidden is not None and (
-            argument is None or argument.location.span.start < hidden.span.start
-        ):
-            return Unknown(f"{hidden.text} may hold options, and only the shell knows it")
+        behind = self.arguments[len(self.arguments) - self.behind_hidden :]
+        if self.hidden is not None and not any(a.name == dest for a in behind):
+            return Unknown(f"{self.hidden.text} may hold options, and only the shell knows it")
         if argument is None:
             return None
         if not argument.known:
             return Unknown(hidden_reason(argument))
-        typed = argument.flag.startswith("-")
-        kind = OriginKind.LAUNCH if typed else OriginKind.ENVIRONMENT
+        variable = argument.kind is OriginKind.LAUNCH and not argument.flag.startswith("-")
+        kind = OriginKind.ENVIRONMENT if variable else argument.kind
         return Known(argument.value, argument.origin(kind))
 
     def integer(self, dest: str) -> Fact | None:
@@ -88,7 +88,13 @@ class Scanner:
         self.arguments: list[Argument] = []
         self.troubles: list[LaunchTrouble] = []
         self.hidden: Word | None = None
+        self.before_hidden = 0
         self.strange: Word | None = None
+
+    def hide(self, word: Word) -> None:
+        """Note a word that may hold options: those before it may not be the last of their kind."""
+        self.hidden = word
+        self.before_hidden = len(self.arguments)
 
     def result(self, script: Word | None, rest: Sequence[Word]) -> Scan:
         """The scan, with the first operand and what follows it."""
@@ -99,6 +105,7 @@ class Scanner:
             tuple(self.troubles),
             self.hidden,
             self.strange,
+            len(self.arguments) - self.before_hidden,
         )
 
     def abbreviated(self, written: str) -> tuple[str, ...]:

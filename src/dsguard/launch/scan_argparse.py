@@ -50,7 +50,7 @@ class _Argparse(Scanner):
             seen = None if dashes else self._recognise(word)
             if seen is None:
                 if not dashes and self._holds_options(word):
-                    self.hidden = word
+                    self.hide(word)
                     self.at += 1
                     continue
                 return self._with_script(word, dashes)
@@ -99,7 +99,7 @@ class _Argparse(Scanner):
     def _option(self, word: Word, seen: _Seen) -> None:
         """Take an option and its value; ``self.at`` is behind the option's word."""
         if not word.known and not self._known_flag(seen):
-            self.hidden = word
+            self.hide(word)
             return
         if not seen.options:
             self._unknown(word, seen)
@@ -132,7 +132,8 @@ class _Argparse(Scanner):
         if option is None or option.removed:
             self._refuse("unknown-option", f"unrecognized option {name}", word)
             return
-        self._refuse("unknown-option", f"unrecognized option {name}: it is spelled {meant}", word)
+        message = f"unrecognized option {name}: it is spelled {meant}"
+        self._refuse("misspelled-option", message, word)
         self._option(word, _Seen(name, len(name) + 1 if equals else None, (option,), ()))
 
     def _flag(self, word: Word, option: Option, seen: _Seen) -> None:

@@ -38,6 +38,22 @@ class Slots:
             return all(slot < len(self.named) for slot in self.named)
         return self.count is None or all(slot >= self.count for slot in self.dropped)
 
+    @property
+    def described(self) -> str:
+        """Which devices these are, such as ``device 0`` or ``devices 0, 1 and 5``."""
+        if self.named is not None:
+            slots = sorted(self.named)
+        elif self.total is not None:
+            slots = sorted(set(range(self.total)) - self.dropped)
+        else:
+            return "the other devices" if self.dropped else "all devices"
+        if len(slots) > 2 and self.leading:
+            return f"devices 0 to {len(slots) - 1}"
+        if not slots:
+            return "no device"
+        *most, last = (str(slot) for slot in slots)
+        return f"devices {', '.join(most)} and {last}" if most else f"device {last}"
+
     def may_hold(self, slot: int) -> bool:
         """Whether the host has this slot, or could have it."""
         return slot >= 0 and (self.total is None or slot < self.total)
@@ -74,9 +90,8 @@ def select(pool: Hosts, text: str, at: Location, *, including: bool) -> Hosts:
             raise RefusedError("unknown-host", f"there is no host {host!r} to run on", at)
         for slot in sorted(slots):
             if not pool[host].may_hold(slot):
-                total = pool[host].total
-                has = f"{total} slots, counted from 0" if total is not None else "slots from 0 on"
-                raise RefusedError("unknown-slot", f"{host} has no slot {slot}: it has {has}", at)
+                message = f"{host} has no slot {slot}: it has {_described(pool[host].total)}"
+                raise RefusedError("unknown-slot", message, at)
         if including:
             hosts[host] = Slots(pool[host].total, slots) if slots else pool[host]
         elif slots:
@@ -87,6 +102,14 @@ def select(pool: Hosts, text: str, at: Location, *, including: bool) -> Hosts:
     if not selected:
         raise RefusedError("nothing-selected", "no host is left to run on", at)
     return selected
+
+
+def _described(total: int | None) -> str:
+    if total is None:
+        return "slots from 0 on"
+    if total <= 2:
+        return ("no slots", "slot 0 only", "slots 0 and 1")[total]
+    return f"slots 0 to {total - 1}"
 
 
 def _parse_filter(text: str, at: Location) -> dict[str, frozenset[int]]:

@@ -236,6 +236,13 @@ def test_words_of_a_command_in_a_variable_stand_in_its_value() -> None:
     ]
 
 
+def test_exported_variables_reach_the_launchers_that_read_them(tmp_path: Path) -> None:
+    text = "export FORCE_TORCHRUN=1\nexport NNODES=2 NPROC_PER_NODE=$((2 * 4))\n"
+    (launch,) = found(text + "llamafactory-cli train a.yaml\n")
+    context = read_launch(launch.command, Surroundings(tmp_path))
+    assert getattr(context.world_size, "value", None) == 16
+
+
 def test_an_option_behind_hidden_words_counts_and_one_before_does_not(tmp_path: Path) -> None:
     text = 'LATE="--nproc_per_node 4 --nnodes 2"\ntorchrun {} t.py\n'
     surroundings = Surroundings(tmp_path)
@@ -247,11 +254,12 @@ def test_an_option_behind_hidden_words_counts_and_one_before_does_not(tmp_path: 
 
 PIECES = (
     "deepspeed ", "torchrun ", "python t.py --deepspeed ", "srun ", "bash -c ", "eval ", "t.py ",
-    "--nnodes ", "$A", "${A:-", "${A[@]}", "${#A", "$((", "))", "$(", ")", "`", "'", '"', "\\",
-    "\n", "; ", "&& ", "| ", "& ", "A=", "A+=(", "B=$A$A ", "export ", "local ", "if ", "then ", "else ",
-    "fi\n", "for x in ", "do ", "done\n", "while ", "case ", "in ", "esac\n", ";; ", "f() { ", "} ",
-    "f ", "return\n", "cat <<X\n", "X\n", "<<< ", "> ", "#", " ", "\t", "[[ ", "]] ", "*", "~", "{",
-    "}", "=", "\x00", "\r\n", "#SBATCH --nodes=2\n", "é", "```bash\n", "```\n", "$(A) ", "A := 1\n",
+    "--nnodes ", "$A", "${A:-", "${A[@]}", "${#A", "$((", "))", "$(", ")", "`", "'", "\"", "\\",
+    "\n", "; ", "&& ", "| ", "& ", "A=", "A+=(", "B=$A$A ", "export ", "local ", "if ", "then ",
+    "else ", "fi\n", "for x in ", "do ", "done\n", "while ", "case ", "in ", "esac\n", ";; ",
+    "f() { ", "} ", "f ", "return\n", "cat <<X\n", "X\n", "<<< ", "> ", "#", " ", "\t", "[[ ",
+    "]] ", "*", "~", "{", "}", "=", "\x00", "\r\n", "#SBATCH --nodes=2\n", "é", "```bash\n",
+    "```\n", "$(A) ", "A := 1\n",
 )  # fmt: skip
 NAMES = st.sampled_from(["run.sh", "job.sbatch", "Makefile", "README.md"])
 

@@ -7,18 +7,29 @@ A typed option wins over Accelerate's own YAML, which wins over the default. Sou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from dsguard.launch.accelerate_config import (
     AccelerateConfigError,
-    YamlUnavailableError,
+    check_accelerate_config,
+    config_options,
+    precision_trouble,
     read_accelerate_config,
 )
-from dsguard.launch.call import Call
-from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble, TroubleKind
+from dsguard.launch.call import Call, Surroundings
+from dsguard.launch.context import (
+    Argument,
+    Command,
+    LaunchContext,
+    LauncherName,
+    LaunchTrouble,
+    TroubleKind,
+    Word,
+)
 from dsguard.launch.counts import Counts, default
-from dsguard.launch.hostfile import HostfileError
+from dsguard.launch.hostfile import HostfileElsewhereError, HostfileError
 from dsguard.launch.launchers.accelerate_options import OPTIONS
 from dsguard.launch.launchers.deepspeed import find_hostfile
 from dsguard.launch.resources import Request, allocate
@@ -26,7 +37,8 @@ from dsguard.launch.scan import Scan, sensible
 from dsguard.launch.scan_argparse import scan_argparse
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.source import Location
-from dsguard.model.tree import Document
+from dsguard.model.tree import Document, Object
+from dsguard.reading.yaml import YamlUnavailableError
 
 PROGRAMS = ("accelerate", "accelerate-launch")
 MODULES = ("accelerate.commands.accelerate_cli", "accelerate.commands.launch")
@@ -34,6 +46,26 @@ MODULES = ("accelerate.commands.accelerate_cli", "accelerate.commands.launch")
 _WITH_SUBCOMMANDS = ("accelerate", "accelerate.commands.accelerate_cli")
 _PARADIGMS = ("multi_gpu", "tpu", "tpu_use_cluster", "use_deepspeed", "use_fsdp", "use_megatron_lm")
 _EXCLUSIVE = ("multi_gpu", "cpu", "tpu", "use_deepspeed", "use_fsdp")
+
+_ONLY_DEEPSPEED = frozenset(
+    [
+        "deepspeed_config_file",
+        "deepspeed_hostfile",
+        "deepspeed_exclusion_filter",
+        "deepspeed_inclusion_filter",
+        "deepspeed_multinode_launcher",
+        "deepspeed_moe_layer_cls_names",
+        "zero_stage",
+        "offload_optimizer_device",
+        "offload_param_device",
+        "offload_optimizer_nvme_path",
+        "offload_param_nvme_path",
+        "zero3_init_flag",
+        "zero3_save_16bit_model",
+        "gradient_clipping",
+    ]
+)
+"""Options that only a launch with DeepSpeed passes on."""
 
 
 class _Way(Enum):
@@ -66,16 +98,34 @@ def read(call: Call) -> LaunchContext:
             reason = "only `accelerate launch` starts a script"
             return call.context(LauncherName.ACCELERATE, Scan((), None, ()), Counts.unknown(reason))
         words = words[1:]
-    launch = _Launch(call, scan_argparse(call.command, words, OPTIONS))
-    counts = launch.counts()
-    return call.context(
-        LauncherName.ACCELERATE,
-        launch.scan,
-        counts,
-        module=launch.scan.has("module"),
-        troubles=launch.troubles,
-        config=launch.config,
-    )
+    return read_options(call, words)
+
+
+def read_options(
+    call: Call,
+    words: Sequence[Word],
+    config: Document | None = None,
+    before: Sequence[Argument] = (),
+) -> LaunchContext:
+    """Read the words after ``accelerate launch``.
+
+    ``config`` stands for its config file, ``before`` are options in front of the typed ones.
+    """
+    scan = scan_argparse(call.command, words, OPTIONS).after(before)
+    return _Launch(call, scan, config).context()
+
+
+def read_config_alone(
+    command: Command, config: Document, surroundings: Surroundings
+) -> LaunchContext:
+    """What the config file says about any launch with it; the only word names the file."""
+    program = command.words[0]
+
+    def nested(words: tuple[Word, ...]) -> LaunchContext:
+        raise LookupError("a config file starts no other launcher")
+
+    call = Call(command, program, (), (), surroundings, nested)
+    return _Launch(call, Scan((), None, ()), config).context()
 
 
 @dataclass
@@ -87,18 +137,38 @@ class _Launch:
     config: Document | None = None
     troubles: list[LaunchTrouble] = field(default_factory=list)
 
-    def counts(self) -> Counts:
+    def context(self) -> LaunchContext:
+        counts = self._counts()
+        scan = self.scan
+        if self.config is not None and isinstance(self.config.root, Object):
+            deepspeed = self._way() is _Way.DEEPSPEED
+            scan = scan.after([*config_options(self.config, scan, deepspeed=deepspeed)])
+        return self.call.context(
+            LauncherName.ACCELERATE,
+            scan,
+            counts,
+            module=scan.has("module"),
+            troubles=self.troubles,
+            config=self.config,
+        )
+
+    def _counts(self) -> Counts:
         self._check_options()
         try:
-            self.config = self._read_config()
+            if self.config is None:
+                self.config = self._read_config()
+            else:
+                check_accelerate_config(self.config)
         except AccelerateConfigError as error:
+            self.config = None
             self.troubles.append(error.trouble)
             return Counts.unknown(str(error))
-        except YamlUnavailableError:
-            return Counts.unknown("install dsguard[yaml] to read the config of accelerate launch")
+        except YamlUnavailableError as error:
+            return Counts.unknown(f"{error}, such as the config of accelerate launch")
         except _HiddenConfigError as hidden:
             return Counts.unknown(str(hidden))
         way = self._way()
+        self._check_deepspeed(way)
         if way is _Way.TPU or way is _Way.SAGEMAKER:
             return Counts.unknown("dsguard does not read launches on TPUs or SageMaker")
         processes, machines = self._processes(), self._machines()
@@ -135,6 +205,21 @@ class _Launch:
         if module is not None and no_python is not None:
             message = f"{module.flag} and {no_python.flag} cannot be combined"
             self._refuse("conflicting-options", message, no_python.location)
+
+    def _check_deepspeed(self, way: _Way) -> None:
+        """Options that count for DeepSpeed only, and the precision of the config file."""
+        if self.config is not None and not self.scan.has("mixed_precision"):
+            trouble = precision_trouble(self.config) if way is not _Way.SAGEMAKER else None
+            self.troubles.extend([trouble] if trouble is not None else [])
+        # Without a config file that is read, the default one may say that DeepSpeed is used.
+        if way in (_Way.DEEPSPEED, _Way.SAGEMAKER) or self.scan.hidden is not None:
+            return
+        if self.config is None and not any(self.scan.has(dest) for dest in _EXCLUSIVE):
+            return
+        typed = next((a for a in self.scan.arguments if a.name in _ONLY_DEEPSPEED), None)
+        if typed is not None:
+            message = f"{typed.flag} is ignored: this launch does not use DeepSpeed"
+            self._warn("deepspeed-options-ignored", message, typed.location)
 
     def _read_config(self) -> Document | None:
         surroundings = self.call.surroundings
@@ -250,7 +335,7 @@ class _Launch:
                 hostfile, troubles = find_hostfile(
                     self.call, named if isinstance(named, Known) else None
                 )
-            except HostfileError as error:
+            except (HostfileError, HostfileElsewhereError) as error:
                 self.troubles.append(error.trouble)
                 return Counts.unknown(str(error))
             self.troubles.extend(troubles)

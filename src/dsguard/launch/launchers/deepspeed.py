@@ -11,12 +11,18 @@ from pathlib import Path
 from dsguard.launch.call import Call
 from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble
 from dsguard.launch.counts import Counts
-from dsguard.launch.hostfile import DEFAULT_HOSTFILE, Hostfile, HostfileError, read_hostfile
+from dsguard.launch.hostfile import (
+    DEFAULT_HOSTFILE,
+    Hostfile,
+    HostfileElsewhereError,
+    HostfileError,
+    read_hostfile,
+)
 from dsguard.launch.options import OptionTable, flag, integer, text
 from dsguard.launch.resources import Allocation, Request, allocate
 from dsguard.launch.scan import Scan
 from dsguard.launch.scan_argparse import scan_argparse
-from dsguard.model.fact import Known, Unknown
+from dsguard.model.fact import Fact, Known, Unknown
 
 PROGRAMS = ("deepspeed", "deepspeed.pt", "ds")
 MODULES = ("deepspeed.launcher.runner",)
@@ -60,18 +66,20 @@ OPTIONS = OptionTable(
 
 def read(call: Call) -> LaunchContext:
     """Read the words after ``deepspeed``."""
-    scan = scan_argparse(call.command, call.words, OPTIONS)
+    scan = scan_argparse(call.command, call.words, OPTIONS.of_release(call.surroundings.deepspeed))
     counts, troubles = _allocate(call, scan)
     if scan.has("autotuning"):
         counts = Counts.unknown("the autotuner starts its own experiments on parts of the devices")
+    if scan.has("elastic_training"):
+        counts = Counts.unknown("elastic training takes as many nodes as have met")
     module = scan.has("module")
-    if module and scan.has("no_python"):
+    no_python = scan.last("no_python")
+    if module and no_python is not None:
         message = "--module and --no_python cannot be combined"
-        location = call.location
-        troubles = (
-            *troubles,
-            LaunchTrouble("conflicting-options", message, location, True),
-        )
+        trouble = LaunchTrouble("conflicting-options", message, no_python.location, True)
+        troubles = (*troubles, trouble)
+    if not module and no_python is None:
+        troubles = (*troubles, *_hostfile_as_script(call, scan))
     return call.context(LauncherName.DEEPSPEED, scan, counts, module=module, troubles=troubles)
 
 
@@ -84,6 +92,10 @@ def _allocate(call: Call, scan: Scan) -> Allocation:
         return Allocation(Counts.unknown(named.reason), ())
     try:
         hostfile, troubles = find_hostfile(call, named if isinstance(named, Known) else None)
+    except HostfileElsewhereError as error:
+        unseen = Unknown(str(error))
+        nodes, per_node = _asked(scan, "num_nodes") or unseen, _asked(scan, "num_gpus") or unseen
+        return Allocation(Counts.of(nodes, per_node), (error.trouble,))
     except HostfileError as error:
         return Allocation(Counts.unknown(str(error)), (error.trouble,))
     counts, more = allocate(
@@ -111,10 +123,12 @@ def find_hostfile(
 ) -> tuple[Hostfile | None, tuple[LaunchTrouble, ...]]:
     """The hostfile that counts: dsguard's own, the one the launch names, or the default one.
 
-    One that is named but missing only makes DeepSpeed warn and use this machine alone.
+    One that is named but missing only makes DeepSpeed warn and use this machine alone. Where the
+    launch names an absolute path, the file may be on the machine that launches.
 
     Raises:
         HostfileError: DeepSpeed refuses the file.
+        HostfileElsewhereError: the file may be on another machine.
     """
     surroundings = call.surroundings
     if surroundings.hostfile is not None:
@@ -127,5 +141,37 @@ def find_hostfile(
     hostfile = read_hostfile(path, name)
     if hostfile is not None:
         return hostfile, ()
+    if surroundings.hostfile is None and Path(name).is_absolute():
+        message = (
+            f"the hostfile {name!r} is not on this machine; where it is missing, deepspeed only "
+            "warns and uses the devices of one machine"
+        )
+        trouble = LaunchTrouble("hostfile-elsewhere", message, location, False)
+        raise HostfileElsewhereError(f"the hostfile {name!r} is not on this machine", trouble)
     message = f"there is no hostfile {name!r}: only the devices of this machine are used"
     return None, (LaunchTrouble("hostfile-missing", message, location, False),)
+
+
+def _asked(scan: Scan, name: str) -> Fact | None:
+    """A count that an option asks for; None where it asks for all there are."""
+    fact = scan.integer(name)
+    return None if isinstance(fact, Known) and fact.value <= 0 else fact
+
+
+def _hostfile_as_script(call: Call, scan: Scan) -> tuple[LaunchTrouble, ...]:
+    """A hostfile without its option is the first operand, so the script."""
+    script = scan.script
+    if script is None or not script.known or script.text.endswith(".py"):
+        return ()
+    try:
+        hostfile = read_hostfile(call.surroundings.folder / script.text, script.text)
+    except HostfileError:
+        return ()
+    if hostfile is None:
+        return ()
+    message = (
+        f"{script.text} is a hostfile, but without --hostfile before it deepspeed takes it for "
+        "the training script, and python stops at its first line"
+    )
+    at = call.command.locate(script)
+    return (LaunchTrouble("hostfile-as-script", message, at, True),)

@@ -6,11 +6,11 @@ Options as ``python --help-all`` of CPython 3.13 lists them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dsguard.launch.call import Call
-from dsguard.launch.context import LaunchContext, LauncherName, Word
+from dsguard.launch.context import Command, LaunchContext, LauncherName, Word
 from dsguard.launch.counts import Counts
 from dsguard.launch.launchers import accelerate, deepspeed, torchrun
 from dsguard.launch.options import getopt
@@ -33,25 +33,37 @@ _MODULES = {name: launcher.read for launcher in _LAUNCHERS for name in launcher.
 
 def read(call: Call) -> LaunchContext:
     """Read the words after ``python``."""
-    scan = scan_getopt(call.command, call.words, OPTIONS)
-    module = scan.last("m")
-    if module is not None:
-        name = Word(module.value or "", module.value_location.span, module.known)
-        scan = replace(scan, script=name)
-    launcher = _launcher(scan, module is not None)
+    scan, module = scan_python(call.command, call.words)
+    launcher = launcher_in(scan, module)
     if launcher is not None and scan.script is not None:
         return launcher(call.with_words(scan.script, scan.rest))
-    return call.context(LauncherName.PYTHON, scan, _counts(call), module=module is not None)
+    return call.context(LauncherName.PYTHON, scan, one_process(call), module=module)
 
 
-def _launcher(scan: Scan, module: bool) -> Callable[[Call], LaunchContext] | None:
+def scan_python(command: Command, words: Sequence[Word]) -> tuple[Scan, bool]:
+    """The words after ``python``, and whether the script is a module."""
+    scan = scan_getopt(command, words, OPTIONS)
+    module = scan.last("m")
+    if module is None:
+        return scan, False
+    name = Word(module.value or "", module.value_location.span, module.known)
+    return replace(scan, script=name), True
+
+
+def runs_launcher_module(words: Sequence[Word]) -> bool:
+    """Whether words start with the ``-m`` of a launcher: only python is called like that."""
+    return len(words) > 1 and words[0].text == "-m" and words[1].text in _MODULES
+
+
+def launcher_in(scan: Scan, module: bool) -> Callable[[Call], LaunchContext] | None:
+    """The reader of the launcher that python runs, None where it runs something else."""
     if scan.script is None:
         return None
     name = scan.script.text
     return _MODULES.get(name) if module else _PROGRAMS.get(name.rpartition("/")[2])
 
 
-def _counts(call: Call) -> Counts:
+def one_process(call: Call) -> Counts:
     """One process; or, with ``WORLD_SIZE=N`` before it, one of N that are started by hand."""
     variables = Scan(call.environment, None, ())
     by_hand = variables.integer("WORLD_SIZE")

@@ -51,9 +51,22 @@ def _many_launchers(call: Call, tasks: Counts, inner: LaunchContext) -> list[Lau
     per_node = tasks.processes_per_node
     if not isinstance(per_node, Known) or per_node.value <= 1:
         return []
+    if inner.launcher is LauncherName.TORCHRUN and _are_its_nodes(tasks, inner.nodes):
+        return []
     message = (
         f"{call.program.text} starts {per_node.value} tasks on each node, "
         f"and every one of them starts {inner.launcher.value}"
     )
     location = per_node.origin.location or call.location
     return [LaunchTrouble("launcher-in-every-task", message, location, False)]
+
+
+def _are_its_nodes(tasks: Counts, nodes: Fact) -> bool:
+    """Whether torchrun is told to count every task as a node (``--nnodes``)."""
+    if not isinstance(nodes, Known):
+        return False
+    total, per_node = tasks.world_size, tasks.processes_per_node
+    if isinstance(total, Known):
+        return bool(nodes.value == total.value)
+    # How many machines there are is not known: a whole number of them is meant.
+    return isinstance(per_node, Known) and nodes.value % per_node.value == 0

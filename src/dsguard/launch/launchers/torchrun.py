@@ -67,10 +67,15 @@ def read(call: Call) -> LaunchContext:
     scan = scan_argparse(call.command, call.words, table)
     troubles: list[LaunchTrouble] = []
     scan = _with_variables(call, scan, table, troubles)
-    counts = Counts.of(_nodes(scan, troubles), _processes(call, scan, troubles))
+    counts = count(call, scan, troubles)
     module = scan.has("module")
     _check_combination(call, scan, deprecated, troubles)
     return call.context(LauncherName.TORCHRUN, scan, counts, module=module, troubles=troubles)
+
+
+def count(call: Call, scan: Scan, troubles: list[LaunchTrouble]) -> Counts:
+    """The processes by ``nnodes`` and ``nproc_per_node``; what torchrun refuses is a trouble."""
+    return Counts.of(_nodes(scan, troubles), _processes(call, scan, troubles))
 
 
 def _with_variables(

@@ -1,0 +1,62 @@
+"""The document of a job file: JSON by its suffix, YAML otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dsguard.launch.context import LaunchTrouble, TroubleKind
+from dsguard.model.source import Location, Source
+from dsguard.model.tree import Document
+from dsguard.reading.errors import HjsonSyntaxError, ReadError
+from dsguard.reading.hjson import parse
+from dsguard.reading.load import load_path
+from dsguard.reading.yaml import YamlSyntaxError, parse_yaml
+
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class JobFileError(Exception):
+    """A job file cannot be had, or its framework stops over it."""
+
+    def __init__(self, kind: TroubleKind, message: str, location: Location) -> None:
+        super().__init__(message)
+        self.trouble = LaunchTrouble(kind, message, location, True)
+
+
+def load_job(path: Path, name: str, named_at: Location) -> Document:
+    """Read a job file; ``named_at`` is where the launch names it.
+
+    Raises:
+        JobFileError: there is no such file, or it is no YAML (no JSON, by its suffix).
+        dsguard.reading.yaml.YamlUnavailableError: it is YAML, which this installation cannot read.
+    """
+    try:
+        source = load_path(path, name)
+    except ReadError as error:
+        raise JobFileError("job-file-missing", f"{name} {error.message}", named_at) from None
+    return parse_job(source)
+
+
+def parse_job(source: Source) -> Document:
+    """The document of a job file's text.
+
+    Raises:
+        JobFileError: it is no YAML (no JSON, by its suffix).
+        dsguard.reading.yaml.YamlUnavailableError: it is YAML, which this installation cannot read.
+    """
+    try:
+        if source.name.lower().endswith(".json"):
+            return _parse_json(source)
+        return parse_yaml(source)
+    except (HjsonSyntaxError, YamlSyntaxError) as error:
+        message = f"{source.name} cannot be read: {error.message}"
+        raise JobFileError("job-file-syntax", message, error.location) from None
+
+
+def _parse_json(source: Source) -> Document:
+    document = parse(source)
+    stop = next((deviation for deviation in document.deviations if deviation.stops), None)
+    if stop is not None:
+        message = f"{source.name} is not strict JSON: {stop.detail or stop.kind.value}"
+        raise JobFileError("job-file-syntax", message, Location(source, stop.span))
+    return document

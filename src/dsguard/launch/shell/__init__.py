@@ -1,0 +1,1 @@
+"""Launch commands in shell scripts, Makefiles and Markdown; nothing is executed."""

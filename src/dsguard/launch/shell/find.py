@@ -1,0 +1,96 @@
+"""The launch commands in a file: a shell script, a job for Slurm, a Makefile, Markdown.
+
+Nothing is executed. What bash could not read either ends the search; what it would only know
+while running is an unknown word of the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from dsguard.launch.context import Argument, Command
+from dsguard.launch.shell.makefile import recipes
+from dsguard.launch.shell.markdown import fences
+from dsguard.launch.shell.slurm import directives, job_state
+from dsguard.launch.shell.starts import Start, start_of
+from dsguard.launch.shell.state import State
+from dsguard.launch.shell.text import Text
+from dsguard.launch.shell.walk import Met, walk
+from dsguard.model.source import Source
+
+_SCRIPTS = (
+    ".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm", ".job", ".pbs", ".qsub", ".lsf",
+)  # fmt: skip
+_MAKEFILES = ("makefile", "gnumakefile")
+_SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
+_LARGEST = 1 << 20
+"""A longer text is no launch script."""
+
+
+@dataclass(frozen=True)
+class FoundLaunch:
+    """One launch command of a file.
+
+    ``directives`` are the options in the file's ``#SBATCH`` lines. ``folder_hint`` is the folder
+    that the file changes to before the launch, relative to the one it is started in (empty where
+    it stays there); None where that is not known.
+    """
+
+    command: Command
+    directives: tuple[Argument, ...]
+    folder_hint: str | None
+
+
+def holds_launches(source: Source) -> bool:
+    """Whether a file is of a kind that :func:`find_launches` reads, by its name or first line."""
+    return _reader(source) is not None
+
+
+def find_launches(source: Source) -> list[FoundLaunch]:
+    """The commands of a file that start a training, in the order in which they would run.
+
+    Words stand at their place in ``source``; their text is what the shell makes of them. A plain
+    ``python`` command counts only where no launcher is called and its arguments speak of
+    DeepSpeed.
+    """
+    reader = _reader(source)
+    if reader is None or len(source.text) > _LARGEST:
+        return []
+    options = directives(source) if reader is _script else ()
+    found: list[tuple[Start, FoundLaunch]] = []
+    for met in reader(source):
+        command = Command(source, met.words, met.exported)
+        start = start_of(command)
+        if start is not None:
+            found.append((start, FoundLaunch(command, options, met.folder)))
+    starts = {start for start, _ in found}
+    best = next((start for start in Start if start in starts), None)
+    return [launch for start, launch in found if start is best]
+
+
+def _reader(source: Source) -> Callable[[Source], list[Met]] | None:
+    path = PurePath(source.name)
+    suffix = path.suffix.lower()
+    if suffix in _SCRIPTS:
+        return _script
+    if suffix == ".mk" or path.name.lower() in _MAKEFILES:
+        return _makefile
+    if suffix in (".md", ".markdown"):
+        return _markdown
+    return _script if _SHEBANG.match(source.text) else None
+
+
+def _script(source: Source) -> list[Met]:
+    text = Text.written(source.text, 0, len(source.text))
+    return walk(text, job_state(directives(source)))
+
+
+def _makefile(source: Source) -> list[Met]:
+    return [met for recipe in recipes(source) for met in walk(recipe, State())]
+
+
+def _markdown(source: Source) -> list[Met]:
+    return [met for fence in fences(source) for met in walk(fence, State())]

@@ -1,0 +1,184 @@
+"""The syntax tree of a shell text.
+
+Positions are offsets in the text that was parsed. Source of the grammar: POSIX.1-2017, Shell
+Command Language, section 2.10, and the Bash Reference Manual, chapter 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+
+class Literal(NamedTuple):
+    """Characters that stand for themselves, after unquoting."""
+
+    start: int
+    end: int
+    quoted: bool
+    text: str
+
+
+class Parameter(NamedTuple):
+    """``$name`` or ``${name[subscript]operator argument}``; ``length`` for ``${#name}``."""
+
+    start: int
+    end: int
+    quoted: bool
+    name: str
+    subscript: str = ""
+    operator: str = ""
+    argument: tuple[Part, ...] = ()
+    length: bool = False
+
+
+class Arithmetic(NamedTuple):
+    """``$((...))``; the parts are those of the expression."""
+
+    start: int
+    end: int
+    quoted: bool
+    parts: tuple[Part, ...]
+
+
+class Hidden(NamedTuple):
+    """What only a running shell could know: ``$(...)``, backticks, ``<(...)``, ``${!name}``."""
+
+    start: int
+    end: int
+    quoted: bool
+
+
+Part: TypeAlias = Literal | Parameter | Arithmetic | Hidden
+
+
+class RawWord(NamedTuple):
+    """One word as written."""
+
+    start: int
+    end: int
+    parts: tuple[Part, ...]
+
+    @property
+    def plain(self) -> str:
+        """The word where it is one unquoted literal, else nothing."""
+        if len(self.parts) != 1 or not isinstance(self.parts[0], Literal) or self.parts[0].quoted:
+            return ""
+        return self.parts[0].text
+
+
+class Assignment(NamedTuple):
+    """``name=value``, ``name+=value`` or ``name=(values)``; ``indexed`` for ``name[i]=value``."""
+
+    start: int
+    end: int
+    name: str
+    append: bool
+    indexed: bool
+    value: RawWord | None
+    items: tuple[RawWord, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A simple command: its words, with assignments before them or, for ``export``, among them.
+
+    ``here`` is the word behind ``<<<``.
+    """
+
+    start: int
+    end: int
+    assignments: tuple[Assignment, ...]
+    words: tuple[RawWord, ...]
+    here: RawWord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Two or more commands, each in a shell of its own."""
+
+    commands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Commands joined by ``&&`` and ``||``; ``joints[i]`` stands before ``commands[i + 1]``."""
+
+    commands: tuple[Node, ...]
+    joints: tuple[str, ...]
+    background: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """``{ ...; }``, or ``( ... )`` in a shell of its own."""
+
+    body: Block
+    subshell: bool
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """``if``: conditions with their bodies, and what ``else`` does."""
+
+    branches: tuple[tuple[Block, Block], ...]
+    otherwise: Block | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """``for``, ``select``, ``while`` and ``until``; the last two have a condition, no name."""
+
+    body: Block
+    condition: Block = ()
+    name: str = ""
+    words: tuple[RawWord, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``case``: the arms with their patterns; ``falls`` where one arm goes on with the next."""
+
+    word: RawWord
+    arms: tuple[tuple[tuple[RawWord, ...], Block], ...]
+    falls: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether an arm takes everything."""
+        return any(word.plain == "*" for patterns, _ in self.arms for word in patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function definition."""
+
+    name: str
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """``[[ ... ]]``: its words; none where it is more than one comparison."""
+
+    words: tuple[RawWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """``! command``."""
+
+    command: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """``((...))``: the expression."""
+
+    text: str
+
+
+Node: TypeAlias = (
+    Simple | Pipeline | Chain | Group | If | Loop | Case | Function | Test | Negation | Calculation
+)
+Block: TypeAlias = tuple[Chain, ...]
