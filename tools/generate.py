@@ -35,8 +35,8 @@ def rule_index() -> str:
     lines = [
         "# Rules",
         "",
-        "Every rule has a page: what it finds, why it matters, an example, a way out and when it is",
-        "fine. `dsguard explain RULE` shows it in the terminal.",
+        "Every rule has a page: what it finds, why it matters, an example, a way out and when it",
+        "is fine. `dsguard explain RULE` shows it in the terminal.",
     ]
     family = ""
     for rule in all_rules():
