@@ -57,3 +57,10 @@ def compare(expected: Path, actual: str) -> None:
         expected.write_text(actual, encoding="utf-8")
     assert expected.is_file(), f"{expected} is missing: run pytest with DSGUARD_UPDATE=1"
     assert actual == expected.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def extensions(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where DeepSpeed compiles its ops: a folder of this session, without locks of others."""
+    given = os.environ.get("TORCH_EXTENSIONS_DIR")
+    return given or str(tmp_path_factory.mktemp("torch_extensions"))

@@ -48,12 +48,12 @@ def resolved(config: dict[str, Any], world_size: int = 1) -> Resolved:
 def _read(config: dict[str, Any], world_size: int) -> Any:
     from deepspeed.runtime.config import DeepSpeedConfig
 
-    with _ranks(world_size):
+    with ranks(world_size):
         return DeepSpeedConfig(copy.deepcopy(config))
 
 
 @contextmanager
-def _ranks(world_size: int) -> Iterator[None]:
+def ranks(world_size: int) -> Iterator[None]:
     import deepspeed.comm as dist
 
     before = logging.root.manager.disable

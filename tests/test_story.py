@@ -118,13 +118,6 @@ class Training(NamedTuple):
     counted: int
 
 
-@pytest.fixture(scope="session")
-def extensions(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Where DeepSpeed compiles its ops: a folder of this session, without locks of others."""
-    given = os.environ.get("TORCH_EXTENSIONS_DIR")
-    return given or str(tmp_path_factory.mktemp("torch_extensions"))
-
-
 @pytest.mark.deepspeed
 @pytest.mark.parametrize(
     ("config", "steps_after", "samples"),

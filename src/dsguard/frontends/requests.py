@@ -147,6 +147,18 @@ class Requests:
         request = self.on_or_off(name)
         return request if request is not None and request.value else None
 
+    def undecided(self, name: str) -> str | None:
+        """Why it is not known before the run what a switch is set to; None where it is."""
+        if self._launch is None or self.on_or_off(name) is not None:
+            return None
+        given = self._given({name: Confidence.HIGH})
+        if given is not None and not given[0].known:
+            who = given[0].whose or given[0].flag
+            return f"{who} decides about {name} when it runs"
+        if not self._launch.arguments.complete:
+            return f"{name} may be among the arguments that are only known when it runs"
+        return None
+
     def _find(self, names: dict[str, Confidence], *, alone: bool = False) -> Request | None:
         """The first answer; ``alone`` says that a flag without a value is one."""
         given = self._given(names)

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.facts.values import written
+from dsguard.facts.values import has, written
 from dsguard.frontends.base import FrontEndName
-from dsguard.launch.context import LauncherName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
-from dsguard.rules.frontend._trainer import read_by
+from dsguard.model.tree import Document
+from dsguard.rules.frontend._trainer import handed_on, read_by, start_of
 
 _KEY = "gradient_accumulation_steps"
 
@@ -29,11 +28,14 @@ _KEY = "gradient_accumulation_steps"
 )
 def accumulation_not_in_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """An absent count becomes 1 in Accelerate's plugin, whatever the Trainer does."""
-    document = read_by(case, FrontEndName.TRANSFORMERS)
-    request = case.requests.get(_KEY)
-    if document is None or request is None or request.value == 1:
+    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    if document is None or case.front_end is None or written(document, _KEY) is not None:
         return
-    if written(document, _KEY) is not None:
+    if has(document, _KEY):
+        yield from _null(case.front_end.title, document, report)
+        return
+    request = case.requests.get(_KEY)
+    if case.front_end.name is FrontEndName.ACCELERATE or request is None or request.value == 1:
         return
     total = written(document, "train_batch_size")
     micro = written(document, "train_micro_batch_size_per_gpu")
@@ -50,15 +52,8 @@ def accumulation_not_in_config(case: Case, report: Reporter) -> Iterator[Finding
             help=help,
         )
         return
-    handed_on = (
-        case.named is not None
-        and case.named.argument.name == "deepspeed_config_file"
-        and case.launch is not None
-        and case.launch.launcher is LauncherName.ACCELERATE
-    )
-    start = document.locate("")
-    at = Location(start.source, start.span._replace(end=start.span.start + 1), "")
-    if handed_on:
+    at = start_of(document)
+    if handed_on(case):
         yield report(
             at,
             f"the config has no {_KEY}: accelerate launch puts 1 in, and the Trainer stops because "
@@ -77,3 +72,16 @@ def accumulation_not_in_config(case: Case, report: Reporter) -> Iterator[Finding
             because=because,
             help=help,
         )
+
+
+def _null(title: str, document: Document, report: Reporter) -> Iterator[Finding]:
+    """The plugin sees the key and leaves it; ``prepare()`` then multiplies with None."""
+    if written(document, "train_micro_batch_size_per_gpu") is None:
+        return
+    yield report(
+        document.locate(f"/{_KEY}"),
+        f"{_KEY} is null, which {title} neither fills nor takes for absent: it stops with a "
+        "TypeError",
+        Consequence.REFUSED,
+        help=f'write "{_KEY}": "auto"',
+    )

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.equation import number
+from dsguard.facts.values import written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
-from dsguard.rules.frontend._trainer import read_by
+from dsguard.rules.frontend._trainer import read_by, start_of
 
 _KEY = "gradient_clipping"
 
@@ -37,25 +37,25 @@ def clipping_not_applied(case: Case, report: Reporter) -> Iterator[Finding]:
         OriginKind.DEFAULT,
     ):
         return
-    absent = fact.origin.kind is OriginKind.DEFAULT
-    if absent:
-        effect = "off" if not fact.value else f"at {number(fact.value)}"
-        said = f"{_KEY} is not in the config, so DeepSpeed {case.target.version} clips {effect}"
-        if not fact.value:
-            said = f"{_KEY} is not in the config, so DeepSpeed {case.target.version} does not clip"
-        at = document.locate("")
-        at = Location(at.source, at.span._replace(end=at.span.start + 1), "")
-    else:
+    if fact.origin.kind is OriginKind.CONFIG:
         said = f"{_KEY} is {number(fact.value)} in the config"
         at = document.locate(f"/{_KEY}")
+    elif written(document, _KEY) is not None:
+        # "auto": implicit-clipping says what fills it.
+        return
+    else:
+        effect = f"clips at {number(fact.value)}" if fact.value else "does not clip"
+        said = f"{_KEY} is not in the config, so DeepSpeed {case.target.version} {effect}"
+        at = start_of(document)
+    filled = case.front_end.name is FrontEndName.TRANSFORMERS
     plain = case.front_end.name is FrontEndName.PLAIN
     yield report(
         at,
         f"{said}; the {number(request.value)} of {request.flag} has no effect",
         Consequence.IGNORED,
-        because=(Because("max_grad_norm", request.value, request.origin),),
+        because=(Because(request.name, request.value, request.origin),),
         help=f'write "{_KEY}": {number(request.value)} in the config'
-        + ("" if plain else ', or "auto"'),
+        + (', or "auto"' if filled else ""),
         confidence=min(
             request.confidence,
             Confidence.MEDIUM if plain or not request.explicit else Confidence.HIGH,

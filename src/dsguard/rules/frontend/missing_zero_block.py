@@ -1,16 +1,14 @@
-"""A config without zero_optimization under a trainer; see missing_zero_block.md."""
+"""A config without a zero_optimization block under a trainer; see missing_zero_block.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.facts.values import has
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
-from dsguard.rules.frontend._trainer import read_by
+from dsguard.rules.frontend._trainer import read_by, start_of
 
 
 @rule(
@@ -23,14 +21,25 @@ from dsguard.rules.frontend._trainer import read_by
     oracle="DeepSpeedPlugin raises ValueError: Please specify the ZeRO optimization config",
 )
 def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
-    """DeepSpeed itself is fine without the block; the plugin of Accelerate is not."""
+    """DeepSpeed takes no block, or true for stage 1; the plugin of Accelerate takes neither."""
     document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
-    if document is None or case.front_end is None or has(document, "zero_optimization"):
+    if document is None or case.front_end is None:
         return
-    start = document.locate("")
-    yield report(
-        Location(start.source, start.span._replace(end=start.span.start + 1), ""),
-        f"the config has no zero_optimization block, and {case.front_end.title} stops without one",
-        Consequence.REFUSED,
-        help='add "zero_optimization": {"stage": 0} (or the stage you want)',
-    )
+    node = document.get("/zero_optimization")
+    if node is None:
+        yield report(
+            start_of(document),
+            f"the config has no zero_optimization block, and {case.front_end.title} stops without "
+            "one",
+            Consequence.REFUSED,
+            help='add "zero_optimization": {"stage": 0} (or the stage you want)',
+        )
+    elif isinstance(node.value, bool):
+        written = str(node.value).lower()
+        yield report(
+            document.locate("/zero_optimization"),
+            f"zero_optimization is {written}, and {case.front_end.title} stops over anything but "
+            "an object",
+            Consequence.REFUSED,
+            help=f'write {{"stage": {int(node.value)}}}, which is what {written} means',
+        )

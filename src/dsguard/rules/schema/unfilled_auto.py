@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
+from dsguard.frontends.base import AUTO
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.model.tree import Document, Object, join_pointer
 from dsguard.rules.schema._report import dotted, report_problem
 from dsguard.schema.problem import ProblemKind
 
@@ -22,34 +24,48 @@ from dsguard.schema.problem import ProblemKind
 )
 def unfilled_auto(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report ``"auto"`` that the front end leaves in place, or that no trainer would fill."""
+    front_end = case.front_end
+    if front_end is not None and front_end.stops_at_auto:
+        for pointer in _autos(case.document):
+            key = dotted(pointer)
+            if not front_end.fills(key) and case.document is not None:
+                yield report(
+                    case.document.locate(pointer),
+                    f'{front_end.title} does not fill "auto" in {key} and stops with '
+                    '"not found in kwargs"',
+                    Consequence.REFUSED,
+                    help="write a value, or leave the key out to get DeepSpeed's default",
+                )
+        return
     for problem in case.problems:
         if problem.kind is not ProblemKind.UNFILLED_AUTO:
             continue
-        key = dotted(problem.pointer)
-        if case.front_end is None:
-            if not some_trainer_fills(key):
-                yield report(
-                    case.locate(problem),
-                    f'no trainer fills "auto" in {key}: HF Trainer and Accelerate stop with '
-                    f'"not found in kwargs", and plain DeepSpeed gives it no meaning',
-                    Consequence.REFUSED,
-                    confidence=Confidence.MEDIUM,
-                    help="write a value, or leave the key out to get DeepSpeed's default",
-                )
-        elif case.front_end.fills(key):
-            continue
-        elif case.front_end.stops_at_auto:
-            yield report(
-                case.locate(problem),
-                f'{case.front_end.title} does not fill "auto" in {key} and stops with '
-                '"not found in kwargs"',
-                Consequence.REFUSED,
-                help="write a value, or leave the key out to get DeepSpeed's default",
-            )
-        else:
+        if front_end is not None:
             yield report_problem(
                 case,
                 report,
                 problem,
                 help='write a value: only HF Trainer and Accelerate fill "auto"',
             )
+        elif not some_trainer_fills(dotted(problem.pointer)):
+            yield report(
+                case.locate(problem),
+                f'no trainer fills "auto" in {dotted(problem.pointer)}: HF Trainer and Accelerate '
+                'stop with "not found in kwargs", and plain DeepSpeed gives it no meaning',
+                Consequence.REFUSED,
+                confidence=Confidence.MEDIUM,
+                help="write a value, or leave the key out to get DeepSpeed's default",
+            )
+
+
+def _autos(document: Document | None) -> Iterator[str]:
+    """Where ``"auto"`` stands in objects of objects; what is in a list is not looked at."""
+    waiting = [("", document.root)] if document is not None else []
+    while waiting:
+        parent, node = waiting.pop()
+        for member in node.members if isinstance(node, Object) else ():
+            pointer = join_pointer(parent, member.key)
+            if member.node.value == AUTO:
+                yield pointer
+            else:
+                waiting.append((pointer, member.node))

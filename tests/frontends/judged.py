@@ -1,0 +1,54 @@
+"""What dsguard says of a run, in the terms in which the real front ends are asked."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.conftest import Dsguard
+from tests.contract.rule_cases import TARGET
+
+CONFIG = "ds_config.json"
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package).partition("+")[0]
+    except PackageNotFoundError:
+        return ""
+
+
+REAL = [
+    pytest.mark.deepspeed,
+    pytest.mark.skipif(
+        _installed("deepspeed") != TARGET or not _installed("transformers").startswith("5."),
+        reason=f"the front ends are asked with DeepSpeed {TARGET} and transformers 5",
+    ),
+]
+"""The marks of tests that ask the real front ends."""
+
+
+class Judged(NamedTuple):
+    """dsguard's answer: what it says is refused, and the facts it knows."""
+
+    refused: list[str]
+    rules: set[str]
+    known: dict[str, Any]
+
+
+def judge(dsguard: Dsguard, folder: Path, launch: str, options: str = "") -> Judged:
+    """Check ``ds_config.json`` in a folder with a launch."""
+    command = f"check {CONFIG} -o json --target {TARGET} {options} -- {launch}"
+    outcome = dsguard(command, folder)
+    report = json.loads(outcome.out)
+    (check,) = report["checks"]
+    findings = report["findings"]
+    return Judged(
+        [f"{f['rule']}: {f['message']}" for f in findings if f["consequence"] == "refused"],
+        {f["rule"] for f in findings},
+        {n: f["value"] for n, f in check["facts"].items() if f["state"] == "known"},
+    )

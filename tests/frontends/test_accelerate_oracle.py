@@ -1,0 +1,53 @@
+"""What dsguard says of Accelerate's own loop, held to the real ``Accelerator``.
+
+The launcher's variables come from ``accelerate launch`` itself, the rest from ``prepare()`` on a
+small model.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Dsguard
+from tests.frontends.judged import CONFIG, REAL, judge
+from tests.frontends.loop_cases import CASES, SCRIPT, LoopCase
+from tests.frontends.test_transformers_oracle import agree
+
+pytestmark = REAL
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_accelerate_agrees(case: LoopCase, dsguard: Dsguard, tmp_path: Path) -> None:
+    real = pytest.importorskip("tests.frontends.real")
+    (tmp_path / CONFIG).write_text(case.text, encoding="utf-8")
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    run = real.own_loop(
+        shlex.split(case.launch),
+        tmp_path,
+        case.world_size,
+        accumulation=case.accumulation,
+        optimizer=case.optimizer,
+    )
+    told = judge(dsguard, tmp_path, f"accelerate launch {case.launch} train.py {case.words}")
+    assert told.known["front_end"] == "accelerate"
+    if case.in_script:
+        assert run.refused is not None, "Accelerate is content: the case shows nothing"
+        return
+    if run.refused is None:
+        # What the loader yields and what DeepSpeed counts may differ: the fact is the latter.
+        run = run._replace(micro=run.config.train_micro_batch_size_per_gpu)
+    agree(told, run, case.facts_apart)
+
+
+def test_options_without_use_deepspeed_reach_nobody(dsguard: Dsguard, tmp_path: Path) -> None:
+    """``accelerate launch`` exports nothing of DeepSpeed then, so the script trains without."""
+    real = pytest.importorskip("tests.frontends.real")
+    (tmp_path / CONFIG).write_text(CASES[0].text, encoding="utf-8")
+    options = f"--multi_gpu --num_processes 2 --deepspeed_config_file {CONFIG}"
+    environment = real.launch_environment(shlex.split(options), tmp_path)
+    assert not [name for name in environment if "DEEPSPEED" in name]
+    told = judge(dsguard, tmp_path, f"accelerate launch {options} train.py")
+    assert "deepspeed-switched-off" in told.rules

@@ -1,0 +1,94 @@
+"""What dsguard says of a config for Lightning, held to the strategy's own methods.
+
+The strategy runs on GPUs only, so the part that edits the config is called by itself, with a
+Lightning Trainer of which only the three values that it reads exist.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.conftest import Dsguard
+from tests.frontends.judged import CONFIG, REAL, judge
+
+pytestmark = REAL
+
+ZERO = {"zero_optimization": {"stage": 2}}
+LOADER_BATCH = 2
+ACCUMULATE = 4
+CLIP = 0.3
+
+CASES: dict[str, dict[str, Any] | str] = {
+    "only zero": ZERO,
+    "no zero": {"train_micro_batch_size_per_gpu": 2},
+    "micro batch": {**ZERO, "train_micro_batch_size_per_gpu": 2},
+    "another micro batch": {**ZERO, "train_micro_batch_size_per_gpu": 8},
+    "accumulation": {**ZERO, "gradient_accumulation_steps": 4},
+    "accumulation auto": {**ZERO, "gradient_accumulation_steps": "auto"},
+    "accumulation null": {**ZERO, "gradient_accumulation_steps": None},
+    "micro batch auto": {**ZERO, "train_micro_batch_size_per_gpu": "auto"},
+    "total auto": {**ZERO, "train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2},
+    "clipping": {**ZERO, "train_micro_batch_size_per_gpu": 2, "gradient_clipping": 0.7},
+    "stage auto": {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": "auto"}},
+    "bf16": {**ZERO, "train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": True}},
+    "removed block": {**ZERO, "elasticity": {"enabled": False}},
+    "comment": '{\n  // ours\n  "zero_optimization": {"stage": 2}\n}',
+    "trailing comma": '{"zero_optimization": {"stage": 2},}',
+    "repeated key": '{"zero_optimization": {"stage": 1}, "zero_optimization": {"stage": 2}}',
+}
+
+
+@pytest.mark.parametrize("config", CASES.values(), ids=CASES)
+def test_lightning_agrees(config: dict[str, Any] | str, dsguard: Dsguard, tmp_path: Path) -> None:
+    pytest.importorskip("lightning")
+    text = config if isinstance(config, str) else json.dumps(config)
+    (tmp_path / CONFIG).write_text(text, encoding="utf-8")
+    world_size = 2
+    try:
+        read = lightning_config(tmp_path / CONFIG, world_size)
+        refused = None
+    except Exception as error:
+        refused = f"{type(error).__name__}: {error}"
+    options = f"--front-end lightning --world-size {world_size}"
+    told = judge(dsguard, tmp_path, "python train.py", options)
+    assert bool(told.refused) == (refused is not None), (told.refused, refused)
+    if refused is not None:
+        return
+    real = {
+        "train_batch_size": read.train_batch_size,
+        "micro_batch_size": read.train_micro_batch_size_per_gpu,
+        "gradient_accumulation_steps": read.gradient_accumulation_steps,
+        "gradient_clipping": read.gradient_clipping,
+        "zero_stage": read.zero_optimization_stage,
+        "precision": "bf16" if read.bfloat16_config.enabled else "fp32",
+    }
+    ours = {name: told.known[name] for name in real if name in told.known}
+    assert ours == {name: real[name] for name in ours}
+
+
+def lightning_config(path: Path, world_size: int) -> Any:
+    """DeepSpeed's reading of the config after Lightning's strategy has edited it."""
+    from lightning.pytorch.plugins.precision.deepspeed import DeepSpeedPrecision
+    from lightning.pytorch.strategies import DeepSpeedStrategy
+
+    from tests.oracle import ranks
+
+    loader = SimpleNamespace(batch_sampler=SimpleNamespace(batch_size=LOADER_BATCH))
+    source = SimpleNamespace(is_defined=lambda: True, dataloader=lambda: loader)
+    trainer = SimpleNamespace(
+        accumulate_grad_batches=ACCUMULATE,
+        gradient_clip_val=CLIP,
+        fit_loop=SimpleNamespace(_data_source=source),
+    )
+    strategy = DeepSpeedStrategy(config=str(path), precision_plugin=DeepSpeedPrecision("32-true"))
+    strategy._lightning_module = SimpleNamespace(trainer=trainer)
+    strategy._format_config()
+    from deepspeed.runtime.config import DeepSpeedConfig
+
+    with ranks(world_size):
+        return DeepSpeedConfig(strategy.config)
