@@ -181,9 +181,7 @@ CASES = [
         {**BASE, "bfloat16": {"enabled": True}},
         options="--mixed_precision bf16",
     ),
-    _case(
-        "old name, none asked", {**BASE, "bfloat16": {"enabled": True}}, facts_apart=("precision",)
-    ),
+    _case("old name, none asked", {**BASE, "bfloat16": {"enabled": True}}),
     _case("bf16 on, none asked", {**BASE, "bf16": {"enabled": True}}),
     _case(
         "bf16 on, none asked for",

@@ -4,44 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dsguard.checking import Settings, check_source, config_in_launch, read_command, surroundings
+from dsguard.checking import Settings, read_command
+from dsguard.cli.launch_files import pair_of_job, pairs_of_script
+from dsguard.cli.pair import Input, pair_of_launch
 from dsguard.launch.context import Command, LaunchContext
-from dsguard.launch.jobs.alone import read_job_file
-from dsguard.launch.jobs.load import JobFileError
-from dsguard.launch.shell.find import find_launches, holds_launches
-from dsguard.model.report import Check, Failure
+from dsguard.launch.shell.find import holds_launches
+from dsguard.model.report import Failure
 from dsguard.model.source import Source
-from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_bytes, load_path
-from dsguard.reading.yaml import YamlUnavailableError
 from dsguard.schema.sniff import looks_like_deepspeed
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
-_JOB_SUFFIXES = (".yaml", ".yml")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
-
-
-@dataclass(frozen=True)
-class Input:
-    """One pair to check.
-
-    ``config`` is None where only the launch is checked, because the config that it names is
-    missing or no file; ``path`` is None for a config that is no file of its own.
-    """
-
-    config: Source | Document | None
-    path: Path | None
-    launch: LaunchContext | None
-    settings: Settings
-
-    def check(self) -> Check:
-        """Run the check."""
-        return check_source(self.config, self.launch, self.settings, config_path=self.path)
 
 
 def collect(
@@ -53,16 +31,26 @@ def collect(
     failures: list[Failure] = []
     for name in names or [""]:
         try:
-            if name:
-                inputs.extend(_from_name(name, launch, settings))
-            elif launch is not None:
-                inputs.append(_from_launch(launch, settings, "launch command"))
+            for found in _from_name(name, launch, settings):
+                if isinstance(found, Failure):
+                    failures.append(found)
+                    continue
+                if found.worth_checking:
+                    inputs.append(found)
+                if found.gap is not None:
+                    failures.append(found.gap)
         except ReadError as error:
             failures.append(Failure(error.subject, error.message, error.help))
     return inputs, failures
 
 
-def _from_name(name: str, launch: LaunchContext | None, settings: Settings) -> Iterator[Input]:
+def _from_name(
+    name: str, launch: LaunchContext | None, settings: Settings
+) -> Iterator[Input | Failure]:
+    if not name:
+        if launch is not None:
+            yield pair_of_launch(launch, settings, "launch command")
+        return
     if name == "-":
         yield Input(load_bytes(sys.stdin.buffer.read(), "<stdin>"), None, launch, settings)
         return
@@ -79,86 +67,20 @@ def _from_name(name: str, launch: LaunchContext | None, settings: Settings) -> I
         return
     source = load_path(path, name)
     if holds_launches(source):
-        _refuse_second_launch(name, launch)
-        yield from _from_script(source, path, settings)
+        if launch is not None:
+            raise ReadError(
+                name, "holds launch commands of its own", "leave out the command after --"
+            )
+        yield from pairs_of_script(source, path, settings)
         return
-    job = _job(source, settings)
-    if job is not None:
-        _refuse_second_launch(name, launch)
-        yield _from_launch(job, settings, name)
-        return
-    yield Input(source, path, launch, settings)
-
-
-def _refuse_second_launch(name: str, launch: LaunchContext | None) -> None:
-    if launch is not None:
-        raise ReadError(name, "is a launch by itself", "leave out the command after --")
-
-
-def _from_script(source: Source, path: Path, settings: Settings) -> Iterator[Input]:
-    """The launches of a script that use DeepSpeed, as far as can be told."""
-    found = find_launches(source)
-    if not found:
+    job = pair_of_job(source, path, settings)
+    if job is not None and launch is not None:
         raise ReadError(
-            source.name, "no launch command found", "dsguard knows deepspeed, torchrun and others"
+            name,
+            "is a job file, which the command that starts it names by itself",
+            "check the command without it: dsguard check -- COMMAND",
         )
-    inputs: list[Input] = []
-    problem: ReadError | None = None
-    for one in found:
-        for folder in _folders(settings.folder, path, one.folder_hint):
-            here = replace(settings, folder=folder)
-            try:
-                launch = read_command(one.command, here)
-                item = _from_launch(launch, here, source.name)
-            except ReadError as error:
-                problem = problem or error
-                continue
-            if item.config is not None:
-                break
-        else:
-            continue
-        inputs.append(item)
-    if not inputs and problem is not None:
-        raise problem
-    yield from inputs
-
-
-def _folders(start: Path, script: Path, hint: str | None) -> list[Path]:
-    """Where a script may be run from: the folder of the user, else its own."""
-    below = hint or ""
-    return [start / below, start / script.parent / below]
-
-
-def _job(source: Source, settings: Settings) -> LaunchContext | None:
-    suffix = Path(source.name).suffix.lower()
-    try:
-        if suffix in _JOB_SUFFIXES:
-            job = read_job_file(source, surroundings(settings))
-            if job is None:
-                raise ReadError(
-                    source.name,
-                    "is no job file that dsguard knows",
-                    "it reads those of Accelerate, LLaMA-Factory, axolotl, ms-swift, TRL and "
-                    "TrainingArguments",
-                )
-            return job
-        if suffix == ".json" and not _is_config(source):
-            return read_job_file(source, surroundings(settings))
-    except YamlUnavailableError:
-        raise ReadError(source.name, "YAML cannot be read", "install dsguard[yaml]") from None
-    except JobFileError as error:
-        if suffix == ".json":
-            return None
-        line, column = error.trouble.location.source.position(error.trouble.location.span.start)
-        raise ReadError(f"{source.name}:{line}:{column}", error.trouble.message) from None
-    return None
-
-
-def _is_config(source: Source) -> bool:
-    try:
-        return looks_like_deepspeed(parse(source).value)
-    except HjsonSyntaxError:
-        return True
+    yield job or Input(source, path, launch, settings)
 
 
 def _configs_below(folder: Path) -> Iterator[tuple[Path, Source]]:
@@ -182,26 +104,3 @@ def _configs_below(folder: Path) -> Iterator[tuple[Path, Source]]:
 
 def _named_like_config(name: str) -> bool:
     return any(word in name.lower() for word in ("ds_config", "dsconfig", "deepspeed"))
-
-
-def _from_launch(launch: LaunchContext, settings: Settings, subject: str) -> Input:
-    """The pair of a launch and the config that it names."""
-    if launch.inline_config is not None:
-        return Input(launch.inline_config, None, launch, settings)
-    named = config_in_launch(launch, settings)
-    if named is None:
-        if launch.refusal is not None or any(job.config for job in launch.jobs):
-            return Input(None, None, launch, settings)
-        raise ReadError(
-            subject,
-            "names no DeepSpeed config, and no CONFIG was given",
-            "name the config first: dsguard check ds_config.json -- deepspeed ...",
-        )
-    name, path = named
-    try:
-        return Input(load_path(path, name), path, launch, settings)
-    except ReadError:
-        if path.exists():
-            raise
-        # The rule about a missing config says it at its place in the launch.
-        return Input(None, None, launch, settings)

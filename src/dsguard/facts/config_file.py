@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Argument, LaunchContext
+from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.source import Location, Span
 from dsguard.script.script import Script
@@ -68,19 +69,36 @@ def config_file_fact(
     """The file that the run reads: named in the launch, or by its name in the script's text."""
     if launch is None:
         return Unknown("no launch command was given")
-    if named is not None:
-        if not named.argument.known:
-            return Unknown(f"the shell would have to expand {named.argument.value}")
-        return Known(named.argument.value, named.argument.origin())
     inline = launch.inline_config
     if inline is not None:
         place = inline.locate("")
-        return Known(place.source.name, Origin(OriginKind.JOBFILE, place))
+        kind = OriginKind.JOBFILE if place.source.is_file else OriginKind.LAUNCH
+        return Known(place.source.name, Origin(kind, place))
+    if named is not None:
+        if not named.argument.known:
+            return Unknown(f"{named.argument.value} is only known when it runs")
+        return Known(named.argument.value, named.argument.origin())
     at = script.source.text.find(checked.name) if script is not None and checked is not None else -1
     if script is not None and checked is not None and at != -1:
         place = Location(script.source, Span(at, at + len(checked.name)))
         return Known(checked.name, Origin(OriginKind.SCRIPT, place))
     return Unknown("the launch names no config")
+
+
+def unread_reason(named: NamedConfig | None, launch: LaunchContext | None, *, broken: bool) -> str:
+    """Why nothing is known of what the config says; ``broken`` if there is one, but no object."""
+    if broken:
+        return "the config cannot be read"
+    if named is None or not named.argument.known:
+        return "the config is not known"
+    for job in launch.jobs if launch is not None else ():
+        if job.config is not None and job.config.form is ConfigForm.SHIPPED:
+            return f"dsguard does not have the {named.argument.value} of {job.title}"
+    reasons = {
+        Whereabouts.MISSING: "does not exist",
+        Whereabouts.OTHER_MACHINE: "is not on this machine",
+    }
+    return f"{named.argument.value} {reasons.get(named.whereabouts, 'is not read')}"
 
 
 def _looks_like_path(value: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
-from dsguard.facts.config_file import config_file_fact, named_config
+from dsguard.facts.config_file import config_file_fact, named_config, unread_reason
 from dsguard.facts.equation import solve
 from dsguard.facts.parallel import ParallelSizes, parallel_sizes
 from dsguard.facts.samples import samples_per_step
@@ -80,7 +80,13 @@ def resolve(
     requests = Requests(launch, script)
     sizes: ParallelSizes = parallel_sizes(readable, launch, world_size)
 
+    named = named_config(launch, folder, config_path)
+    broken = document is not None or unreadable is not None
+    unread = unread_reason(named, launch, broken=broken) if readable is None else ""
+
     def settle(key: str) -> Fact | None:
+        if unread:
+            return _unseen(requests, reader, key, unread)
         return _settle(readable, requests, reader, key)
 
     batch = solve(
@@ -89,7 +95,6 @@ def resolve(
         _number(settle("gradient_accumulation_steps"), "gradient_accumulation_steps"),
         sizes.data_parallel,
     )
-    named = named_config(launch, folder, config_path)
     facts: dict[FactName, Fact] = {
         "deepspeed_version": Known(target.version, _target_origin(target)),
         "front_end": front_end_fact,
@@ -105,7 +110,7 @@ def resolve(
         "gradient_accumulation_steps": _with_loser(
             batch.accumulation, requests, "gradient_accumulation_steps"
         ),
-        **training_facts(readable, requests, reader, Version(target.version), settle),
+        **training_facts(readable, requests, reader, Version(target.version), settle, unread),
     }
     facts["samples_per_step"] = samples_per_step(requests, reader, facts, batch.failure)
     return Case(
@@ -171,6 +176,18 @@ def _settle(
     if setting.is_auto:
         return Unknown(f'{key} is "auto": a trainer fills it', setting.losers)
     return Known(candidate.value, candidate.origin, setting.losers)
+
+
+def _unseen(requests: Requests, reader: FrontEnd | None, key: str, reason: str) -> Fact | None:
+    """A setting where the config is not read: only what it could not change is known."""
+    request = requests.get(key)
+    if reader is not None and reader.name is FrontEndName.TRANSFORMERS:
+        # The Trainer sizes its loader and counts by itself, and stops over another number.
+        if key == "train_batch_size":
+            return None
+        if request is not None:
+            return Known(request.value, request.origin)
+    return Unknown(reason, (request.candidate,) if request is not None else ())
 
 
 def _number(fact: Fact | None, key: str) -> Fact | None:

@@ -30,6 +30,19 @@ CLIPS_BY_DEFAULT_SINCE = Version("0.19.3")
 
 _SWITCH = TypeAdapter(bool)
 
+_NAMES: tuple[FactName, ...] = (
+    "gradient_clipping",
+    "precision",
+    "zero_stage",
+    "offload_optimizer",
+    "offload_param",
+    "optimizer",
+    "learning_rate",
+    "scheduler",
+    "warmup_steps",
+    "total_steps",
+)
+
 
 def training_facts(
     document: Document | None,
@@ -37,10 +50,14 @@ def training_facts(
     front_end: FrontEnd | None,
     target: Version,
     settle: Settle,
+    unread: str,
 ) -> dict[FactName, Fact]:
-    """Everything of the config that is not batch arithmetic or a degree of parallelism."""
+    """Everything of the config that is not batch arithmetic or a degree of parallelism.
+
+    ``unread`` is the reason why there is no document.
+    """
     if document is None:
-        return {}
+        return {name: Unknown(unread) for name in _NAMES}
     deepspeed = Origin(OriginKind.DEFAULT, whose=f"DeepSpeed {target}")
     return {
         "gradient_clipping": _clipping(requests, settle, target, deepspeed),
@@ -48,11 +65,11 @@ def training_facts(
         "zero_stage": _zero_stage(document, front_end, deepspeed),
         "offload_optimizer": _offload(document, front_end, "offload_optimizer", deepspeed),
         "offload_param": _offload(document, front_end, "offload_param", deepspeed),
-        "optimizer": _type(document, "optimizer"),
-        "learning_rate": _learning_rate(document, requests, settle),
-        "scheduler": _type(document, "scheduler"),
-        "warmup_steps": _scheduled(document, settle, "warmup_num_steps"),
-        "total_steps": _scheduled(document, settle, "total_num_steps"),
+        "optimizer": _type(document, front_end, "optimizer"),
+        "learning_rate": _learning_rate(document, requests, front_end, settle),
+        "scheduler": _type(document, front_end, "scheduler"),
+        "warmup_steps": _scheduled(document, front_end, settle, "warmup_num_steps"),
+        "total_steps": _scheduled(document, front_end, settle, "total_num_steps"),
     }
 
 
@@ -74,10 +91,20 @@ def _precision(
 ) -> Fact:
     on: list[Candidate] = []
     asked_for: list[Candidate] = []
+    through_accelerate = front_end is not None and front_end.name in (
+        FrontEndName.TRANSFORMERS,
+        FrontEndName.ACCELERATE,
+    )
     for name in ("fp16", "bf16"):
         switch = requests.switch(name)
         if switch is not None:
             asked_for.append(Candidate(name, switch.origin))
+        if through_accelerate and not has(document, name):
+            # Accelerate's plugin puts in the block that is absent, on where it is asked for; the
+            # old name bfloat16 counts no more beside it.
+            if switch is not None:
+                on.append(Candidate(name, switch.origin))
+            continue
         key = name
         if name == "bf16" and not has(document, "bf16") and has(document, "bfloat16"):
             key = "bfloat16"
@@ -86,10 +113,12 @@ def _precision(
             continue
         if enabled.value == AUTO:
             if front_end is None or front_end.fills(f"{key}.enabled"):
-                if requests.on_or_off(name) is None:
+                # TrainingArguments fill it from either of two switches.
+                request = switch or requests.switch(f"{name}_full_eval")
+                if request is not None:
+                    on.append(Candidate(name, request.origin))
+                elif requests.on_or_off(name) is None:
                     return Unknown(f'{key}.enabled is "auto": a trainer fills it')
-                if switch is not None:
-                    on.append(Candidate(name, switch.origin))
             continue
         enables = _coerced(enabled.value)
         if enables is None:
@@ -101,15 +130,10 @@ def _precision(
     if on:
         losers = tuple(c for c in asked_for if c.value != on[0].value)
         return Known(on[0].value, on[0].origin, losers)
-    inserted = front_end is not None and front_end.name in (
-        FrontEndName.TRANSFORMERS,
-        FrontEndName.ACCELERATE,
-    )
-    blocks = {"fp16": ("fp16",), "bf16": ("bf16", "bfloat16")}
-    for request in asked_for if inserted else ():
-        if not any(has(document, block) for block in blocks[request.value]):
-            # The trainer puts in the block that the config does not have.
-            return Known(request.value, request.origin)
+    for name in ("fp16", "bf16") if through_accelerate else ():
+        reason = requests.undecided(name) if not has(document, name) else None
+        if reason is not None:
+            return Unknown(reason)
     return Known("fp32", deepspeed, tuple(asked_for))
 
 
@@ -146,21 +170,32 @@ def _offload(document: Document, front_end: FrontEnd | None, name: str, deepspee
     return Known(device.value, device.origin)
 
 
-def _type(document: Document, name: str) -> Fact:
+def _is_trainer(front_end: FrontEnd | None) -> bool:
+    return front_end is not None and front_end.name is FrontEndName.TRANSFORMERS
+
+
+def _type(document: Document, front_end: FrontEnd | None, name: str) -> Fact:
     kind = written(document, f"{name}.type")
     if kind is None:
-        return Unknown(f"the config names no {name}; the script may pass its own")
+        owner = "HF Trainer makes its own" if _is_trainer(front_end) else "the script may pass one"
+        return Unknown(f"the config names no {name}; {owner}")
     return Known(kind.value, kind.origin)
 
 
-def _learning_rate(document: Document, requests: Requests, settle: Settle) -> Fact:
+def _learning_rate(
+    document: Document, requests: Requests, front_end: FrontEnd | None, settle: Settle
+) -> Fact:
     request = requests.get("optimizer.params.lr")
     kind = written(document, "optimizer.type")
     if kind is None:
-        return Unknown(
-            "the config names no optimizer; the script decides",
-            (request.candidate,) if request else (),
-        )
+        if not _is_trainer(front_end):
+            return Unknown(
+                "the config names no optimizer; the script decides",
+                (request.candidate,) if request else (),
+            )
+        if request is not None:
+            return Known(request.value, request.origin)
+        return Unknown("TrainingArguments (learning_rate) decides")
     fact = settle("optimizer.params.lr")
     if fact is not None:
         return fact
@@ -170,9 +205,12 @@ def _learning_rate(document: Document, requests: Requests, settle: Settle) -> Fa
     return Unknown(f"optimizer.params.lr is absent: {kind.value}'s own default counts", losers)
 
 
-def _scheduled(document: Document, settle: Settle, parameter: str) -> Fact:
+def _scheduled(
+    document: Document, front_end: FrontEnd | None, settle: Settle, parameter: str
+) -> Fact:
     if not block(document, "scheduler") or written(document, "scheduler.type") is None:
-        return Unknown("the config names no scheduler; the script decides")
+        owner = "HF Trainer" if _is_trainer(front_end) else "the script"
+        return Unknown(f"the config names no scheduler; {owner} decides")
     fact = settle(f"scheduler.params.{parameter}")
     if fact is None:
         return Unknown(f"scheduler.params.{parameter} is not in the config")

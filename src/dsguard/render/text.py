@@ -236,6 +236,8 @@ def _failure(failure: Failure) -> str:
 def _amount(checks: Sequence[Check]) -> str:
     """How much was checked: files where each has one launch, otherwise checks and files."""
     files = {check.config for check in checks if check.config is not None}
+    if not files:
+        return counted(len(checks), "launch command")
     if len(files) == len(checks):
         return counted(len(files), "file")
     return f"{counted(len(checks), 'check')} of {counted(len(files), 'file')}"

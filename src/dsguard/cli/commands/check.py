@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.inputs import Input, collect
+from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import emit, emit_json, stdout_look
+from dsguard.cli.pair import Input
 from dsguard.model.finding import Severity
 from dsguard.model.report import Check, Report
 from dsguard.render.concise import render_concise
@@ -49,7 +50,10 @@ def check(
     context: typer.Context,
     configs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CONFIG|DIR|-", help="Configs, folders, or - for stdin."),
+        typer.Argument(
+            metavar="CONFIG|DIR|-",
+            help="Configs, folders, launch scripts, job files, or - for stdin.",
+        ),
     ] = None,
     target: options.Target = None,
     world_size: options.WorldSize = None,

@@ -17,6 +17,7 @@ from dsguard.cli.output import emit, emit_json, stdout_look
 from dsguard.model.fact import FACT_NAMES, FactName
 from dsguard.model.report import Check, Report
 from dsguard.render.chain import render_chain
+from dsguard.render.concise import render_concise
 from dsguard.render.facts_table import render_facts
 from dsguard.render.json_report import render_json
 from dsguard.render.stream import ColorChoice, Look
@@ -33,7 +34,10 @@ class FactsFormat(str, Enum):
 def facts(
     context: typer.Context,
     config: Annotated[
-        str | None, typer.Argument(metavar="CONFIG", help="A config, or - for stdin.")
+        str | None,
+        typer.Argument(
+            metavar="CONFIG", help="A config, launch script or job file, or - for stdin."
+        ),
     ] = None,
     target: options.Target = None,
     world_size: options.WorldSize = None,
@@ -68,19 +72,25 @@ def facts(
     look = stdout_look(color)
     if output_format is FactsFormat.JSON:
         emit_json(render_json(report))
-    elif report.complete:
-        for check in report.checks:
+    elif not report.checks:
+        emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
+    else:
+        several = len(report.checks) > 1
+        for index, check in enumerate(report.checks):
+            emit("\n" if index else "")
             if explained is not None:
                 emit(render_chain(check, explained, color=look.color, unicode=look.unicode))
             else:
-                emit(_table(check, look))
-    else:
-        emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
+                emit(_table(check, look, named=several))
+        if failures:
+            emit("\n" + render_concise(Report((), tuple(failures)), unicode=look.unicode))
     raise typer.Exit(0 if report.complete else INCOMPLETE)
 
 
-def _table(check: Check, look: Look) -> str:
-    return render_facts(check, color=look.color, unicode=look.unicode, columns=look.columns)
+def _table(check: Check, look: Look, *, named: bool) -> str:
+    return render_facts(
+        check, color=look.color, unicode=look.unicode, columns=look.columns, named=named
+    )
 
 
 def _fact_name(text: str) -> FactName:

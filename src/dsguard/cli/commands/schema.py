@@ -1,0 +1,25 @@
+"""``dsguard schema``."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+from packaging.version import Version
+
+from dsguard.cli import options
+from dsguard.cli.output import emit_json
+from dsguard.exporting import json_schema
+from dsguard.facts.target import TargetError, resolve_target
+
+
+def schema(target: options.Target = None) -> None:
+    """Write the JSON Schema of ds_config.json for a release, for editors.
+
+    Example: dsguard schema --target 0.19.8 > ds_config.schema.json
+    """
+    try:
+        release = Version(resolve_target(target).version)
+    except TargetError as error:
+        raise typer.BadParameter(str(error), param_hint="--target") from None
+    emit_json(json.dumps(json_schema(release), indent=2, ensure_ascii=False) + "\n")

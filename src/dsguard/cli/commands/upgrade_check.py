@@ -1,0 +1,78 @@
+"""``dsguard upgrade-check``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from packaging.version import Version
+
+from dsguard.cli import options
+from dsguard.cli.commands.check import INCOMPLETE
+from dsguard.cli.inputs import collect
+from dsguard.cli.launch_words import LaunchWords
+from dsguard.cli.output import emit, stdout_look
+from dsguard.facts.target import TargetError, resolve_target
+from dsguard.model.finding import Severity
+from dsguard.model.report import Report
+from dsguard.render.stream import ColorChoice
+from dsguard.render.text import render_text
+from dsguard.render.upgrade import render_upgrade
+from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.upgrading import compare
+
+
+def upgrade_check(
+    context: typer.Context,
+    config: Annotated[
+        str | None,
+        typer.Argument(metavar="CONFIG", help="A config, a launch script or a job file."),
+    ] = None,
+    old: Annotated[
+        str | None,
+        typer.Option("--from", metavar="VERSION", help="Default: the installed release."),
+    ] = None,
+    new: Annotated[
+        str | None, typer.Option("--to", metavar="VERSION", help="Default: the newest known.")
+    ] = None,
+    world_size: options.WorldSize = None,
+    hostfile: options.Hostfile = None,
+    gpus_per_node: options.GpusPerNode = None,
+    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    color: options.Color = ColorChoice.AUTO,
+) -> None:
+    """Show what changes for a config between two releases of DeepSpeed.
+
+    Example: dsguard upgrade-check ds_config.json --from 0.16.4 --to 0.19.8
+
+    Exits with 1 when an error appears with the new release.
+    """
+    launch: LaunchWords = context.obj
+    if config is None and not launch.words:
+        raise typer.BadParameter(
+            "name a config, or give a launch command after --", param_hint="CONFIG"
+        )
+    releases = _release(old, "--from"), _release(new, "--to", newest=True)
+    settings = options.settings_of(str(releases[1]), world_size, hostfile, gpus_per_node, front_end)
+    names = [config] if config is not None else ()
+    inputs, failures = collect(names, launch.command(), settings)
+    look = stdout_look(color)
+    if failures:
+        report = Report((), tuple(failures))
+        emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
+        raise typer.Exit(INCOMPLETE)
+    worse = False
+    for item in inputs:
+        upgrade = compare(item.config, item.launch, item.settings, *releases, config_path=item.path)
+        emit(render_upgrade(upgrade, color=look.color, unicode=look.unicode))
+        worse |= any(finding.severity is Severity.ERROR for finding in upgrade.appears)
+    raise typer.Exit(int(worse))
+
+
+def _release(text: str | None, option: str, *, newest: bool = False) -> Version:
+    if text is None and newest:
+        return NEWEST_KNOWN
+    try:
+        return Version(resolve_target(text).version)
+    except TargetError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None

@@ -1,0 +1,178 @@
+"""Files that hold launches: scripts, Makefiles and Markdown, and the job files of frameworks.
+
+Nobody says from which folder such a file is started. The folder of the user counts, or else the
+first one, from the file's own upwards, in which the launch finds its config.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from dsguard.checking import Settings, read_command, surroundings
+from dsguard.cli.pair import Input, pair_of_launch, place_in_file
+from dsguard.facts.config_file import Whereabouts, named_config
+from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
+from dsguard.launch.jobs.alone import read_job_file
+from dsguard.launch.jobs.load import JobFileError
+from dsguard.launch.shell.find import FoundLaunch, find_launches
+from dsguard.model.report import Failure
+from dsguard.model.source import Source
+from dsguard.reading.errors import HjsonSyntaxError, ReadError
+from dsguard.reading.hjson import parse
+from dsguard.reading.yaml import YamlUnavailableError
+from dsguard.schema.sniff import looks_like_deepspeed
+
+_MISSING: tuple[TroubleKind, ...] = (
+    "job-file-missing",
+    "accelerate-config-missing",
+    "hostfile-missing",
+)
+"""Troubles that another folder may not have."""
+
+_KEYS = re.compile(
+    r"""(\\?["'])(?:zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)\1"""
+)
+"""A script that spells these in quotes writes a DeepSpeed config."""
+
+
+def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[Input | Failure]:
+    """The launches of a script, each with the config that it names.
+
+    A launch without a config is left out, unless something is wrong with it.
+
+    Raises:
+        ReadError: there is no launch in it, or none that names a config.
+    """
+    found = find_launches(source)
+    if not found:
+        raise ReadError(
+            source.name,
+            "holds no launch command",
+            "dsguard looks for deepspeed, torchrun, accelerate launch and the like",
+        )
+    pairs = [_pair_of_found(one, source, path, settings) for one in found]
+    pairs = [pair for pair in pairs if isinstance(pair, Failure) or pair.worth_checking]
+    if not pairs:
+        raise ReadError(
+            source.name,
+            "its launch command names no DeepSpeed config"
+            if len(found) == 1
+            else f"none of its {len(found)} launch commands names a DeepSpeed config",
+            "name the config first: dsguard check ds_config.json -- COMMAND",
+        )
+    yield from pairs
+
+
+def pair_of_job(source: Source, path: Path, settings: Settings) -> Input | None:
+    """A job file with the config that it names; None where it is none, but may be a config.
+
+    Raises:
+        ReadError: it is YAML that dsguard cannot read or does not know.
+    """
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
+    if not is_yaml and _is_config(source):
+        return None
+    try:
+        if read_job_file(source, surroundings(settings)) is None:
+            if not is_yaml or _is_config(source):
+                return None
+            raise ReadError(
+                source.name,
+                "is no job file that dsguard knows",
+                "it knows those of Accelerate, LLaMA-Factory, axolotl, ms-swift, TRL and "
+                "TrainingArguments",
+            )
+    except YamlUnavailableError:
+        raise ReadError(source.name, "YAML cannot be read", "install dsguard[yaml]") from None
+    except JobFileError as error:
+        if not is_yaml:
+            return None
+        message = error.trouble.message.removeprefix(f"{source.name} ")
+        raise ReadError(place_in_file(error.trouble.location), message) from None
+
+    def read(here: Settings) -> LaunchContext:
+        launch = read_job_file(source, surroundings(here))
+        assert launch is not None
+        return launch
+
+    return _somewhere(read, path, settings, source.name)
+
+
+def _is_config(source: Source) -> bool:
+    try:
+        return looks_like_deepspeed(parse(source).value)
+    except HjsonSyntaxError:
+        return source.name.lower().endswith(".json")
+
+
+def _pair_of_found(
+    one: FoundLaunch, source: Source, path: Path, settings: Settings
+) -> Input | Failure:
+    def read(here: Settings) -> LaunchContext:
+        return read_command(one.command, here)
+
+    pair = _somewhere(read, path, settings, source.name, one.folder_hint or "")
+    missing = _missing_file(pair)
+    if missing is None:
+        return pair
+    where = place_in_file(one.command.locate(one.command.words[0]))
+    if _writes(source, missing):
+        message = f"this launch reads {missing}, which the script writes before"
+        return Failure(where, message, "check it once the script has written it")
+    if one.folder_hint is None:
+        message = f"this launch reads {missing} in a folder that is only known when it runs"
+        return Failure(where, message, "run dsguard in that folder")
+    return pair
+
+
+def _missing_file(pair: Input) -> str | None:
+    """The file that a launch names and that is not there."""
+    launch = pair.launch
+    if launch is None or pair.config is not None:
+        return None
+    named = named_config(launch, pair.settings.folder, None)
+    if named is not None and named.whereabouts is Whereabouts.MISSING:
+        return named.argument.value
+    trouble = _missing_trouble(launch)
+    return trouble.location.source.slice(trouble.location.span) if trouble is not None else None
+
+
+def _missing_trouble(launch: LaunchContext) -> LaunchTrouble | None:
+    return next((trouble for trouble in launch.troubles if trouble.kind in _MISSING), None)
+
+
+def _writes(source: Source, name: str) -> bool:
+    """Whether a script seems to write a file: into it, or something like a DeepSpeed config."""
+    file = re.escape(PurePath(name).name)
+    into = re.search(rf"(?:>|\btee\b)[^\n;|&]*\b{file}(?![\w.-])", source.text)
+    return into is not None or _KEYS.search(source.text) is not None
+
+
+def _somewhere(
+    read: Callable[[Settings], LaunchContext],
+    path: Path,
+    settings: Settings,
+    subject: str,
+    below: str = "",
+) -> Input:
+    """The launch as read from the first folder in which it finds its config."""
+    start = settings.folder
+    best: Input | None = None
+    for folder in dict.fromkeys([start, *(start / parent for parent in path.parents)]):
+        here = replace(settings, folder=folder / below)
+        shown = None if folder == start and not below else Path(os.path.relpath(here.folder, start))
+        pair = pair_of_launch(read(here), here, subject, shown=shown)
+        if pair.config is not None:
+            return pair
+        if best is None or (_missing_trouble_in(best) and not _missing_trouble_in(pair)):
+            best = pair
+    assert best is not None
+    return best
+
+
+def _missing_trouble_in(pair: Input) -> bool:
+    return pair.launch is not None and _missing_trouble(pair.launch) is not None

@@ -1,0 +1,126 @@
+"""One pair to check: a config and a launch command, either of which may be absent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsguard.checking import Settings, check_source
+from dsguard.facts.config_file import Whereabouts, named_config
+from dsguard.frontends.detect import config_argument
+from dsguard.launch.context import Argument, LaunchContext
+from dsguard.launch.jobs.job import ConfigForm
+from dsguard.model.report import Check, Failure
+from dsguard.model.source import Location, Source
+from dsguard.model.tree import Document
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path
+
+
+@dataclass(frozen=True)
+class Input:
+    """One pair to check.
+
+    ``config`` is None where only the launch is checked; ``path`` is None for a config that is no
+    file of its own. ``gap`` says why the config is not checked, None where nothing is left out or
+    a rule says it.
+    """
+
+    config: Source | Document | None
+    path: Path | None
+    launch: LaunchContext | None
+    settings: Settings
+    gap: Failure | None = None
+
+    @property
+    def worth_checking(self) -> bool:
+        """Whether there is a config, or a launch that may have been meant to read one."""
+        if self.config is not None or self.launch is None or self.launch.troubles:
+            return True
+        return _names_config(self.launch)
+
+    def check(self) -> Check:
+        """Run the check."""
+        return check_source(self.config, self.launch, self.settings, config_path=self.path)
+
+
+def pair_of_launch(
+    launch: LaunchContext, settings: Settings, subject: str, *, shown: Path | None = None
+) -> Input:
+    """The pair of a launch and the config that it names.
+
+    Args:
+        launch: the launch, read as from ``settings.folder``.
+        settings: how to check it.
+        subject: what the launch is called where it has no place in a file.
+        shown: ``settings.folder`` as seen by the user; None where that is the user's own.
+    """
+    if launch.inline_config is not None:
+        return Input(launch.inline_config, None, launch, settings)
+    named = named_config(launch, settings.folder, None)
+    if named is None or named.whereabouts is Whereabouts.NOT_A_PATH:
+        argument = config_argument(launch)
+        if argument is not None and argument.known and _is_text(argument):
+            text = Source(f"<{argument.flag}>", argument.value or "", is_file=False)
+            return Input(text, None, launch, settings)
+        gap = None if launch.refusal is not None else _gap(launch, argument, subject)
+        return Input(None, None, launch, settings, gap)
+    argument, name = named.argument, named.argument.value or ""
+    if named.whereabouts is Whereabouts.MISSING:
+        # The rule about a missing config says it.
+        return Input(None, None, launch, settings)
+    if named.whereabouts is Whereabouts.OTHER_MACHINE:
+        message = f"{argument.flag} names {name}, which is not on this machine"
+        gap = Failure(_where(argument, subject), message, _name_it(launch))
+        return Input(None, None, launch, settings, gap)
+    try:
+        source = load_path(named.path, name if shown is None else str(shown / name))
+    except ReadError as error:
+        gap = Failure(error.subject, error.message, error.help)
+        return Input(None, None, launch, settings, gap)
+    return Input(source, named.path, launch, settings)
+
+
+def _is_text(argument: Argument) -> bool:
+    """Whether TrainingArguments get the config itself, as JSON text."""
+    return argument.name == "deepspeed" and (argument.value or "").lstrip().startswith("{")
+
+
+def _names_config(launch: LaunchContext) -> bool:
+    return config_argument(launch) is not None or any(job.config for job in launch.jobs)
+
+
+def _gap(launch: LaunchContext, argument: Argument | None, subject: str) -> Failure | None:
+    """Why the config of a launch is not checked; None where the framework brings its own."""
+    if not _names_config(launch):
+        return Failure(subject, "names no DeepSpeed config", _name_it(launch))
+    if argument is None:
+        return Failure(subject, "its DeepSpeed config is only known when it runs")
+    if any(job.config and job.config.form is ConfigForm.SHIPPED for job in launch.jobs):
+        return None
+    if not argument.known:
+        message = f"{argument.flag} names {argument.value}, which is only known when it runs"
+    else:
+        message = f"{argument.flag} {argument.value} is no file name that dsguard knows"
+    return Failure(_where(argument, subject), message, _name_it(launch))
+
+
+def _where(argument: Argument, subject: str) -> str:
+    return place_in_file(argument.value_location) or subject
+
+
+def _name_it(launch: LaunchContext) -> str:
+    """How to check a config together with a launch that does not give it."""
+    if not launch.command.words or launch.command.source.name == "<job file>":
+        return "check it with the command that starts it: dsguard check -- COMMAND"
+    at = launch.launcher_location
+    program = at.source.slice(at.span) or launch.launcher.value
+    return f"name the config first: dsguard check ds_config.json -- {program} ..."
+
+
+def place_in_file(location: Location) -> str:
+    """``path:line:column``; empty where the place is in no file."""
+    if not location.source.is_file:
+        return ""
+    line, column = location.source.position(location.span.start)
+    return f"{location.source.name}:{line}:{column}"
