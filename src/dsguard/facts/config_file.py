@@ -70,14 +70,16 @@ def config_file_fact(
     if launch is None:
         return Unknown("no launch command was given")
     inline = launch.inline_config
-    if inline is not None:
-        place = inline.locate("")
-        kind = OriginKind.JOBFILE if place.source.is_file else OriginKind.LAUNCH
-        return Known(place.source.name, Origin(kind, place))
+    if inline is not None and inline.source.is_file:
+        return Known(inline.source.name, Origin(OriginKind.JOBFILE, inline.locate("")))
     if named is not None:
-        if not named.argument.known:
-            return Unknown(f"{named.argument.value} is only known when it runs")
-        return Known(named.argument.value, named.argument.origin())
+        argument = named.argument
+        if not argument.known:
+            return Unknown(f"{argument.value} is only known when it runs")
+        text = (argument.value or "").lstrip().startswith("{")
+        return Known("inline JSON" if text else argument.value, argument.origin())
+    if inline is not None:
+        return Known(inline.source.name, Origin(OriginKind.JOBFILE, inline.locate("")))
     at = script.source.text.find(checked.name) if script is not None and checked is not None else -1
     if script is not None and checked is not None and at != -1:
         place = Location(script.source, Span(at, at + len(checked.name)))

@@ -24,7 +24,8 @@ from dsguard.frontends.detect import (
     some_trainer_fills,
 )
 from dsguard.frontends.requests import Requests
-from dsguard.launch.context import LaunchContext
+from dsguard.launch.context import LaunchContext, LauncherName
+from dsguard.launch.jobs.alone import stands_alone
 from dsguard.model.fact import (
     Candidate,
     Conflict,
@@ -219,10 +220,15 @@ def _target_origin(target: Target) -> Origin:
 
 
 def _launch_facts(launch: LaunchContext | None) -> dict[FactName, Fact]:
-    if launch is None:
+    if launch is None or stands_alone(launch):
         none = Unknown("no launch command was given")
         return {"launcher": none, "script": none}
-    origin = Origin(OriginKind.LAUNCH, launch.launcher_location)
+    launcher: Fact
+    if launch.launcher is LauncherName.UNKNOWN:
+        launcher = Unknown("the launch names no launcher that dsguard knows")
+    else:
+        origin = Origin(OriginKind.LAUNCH, launch.launcher_location)
+        launcher = Known(launch.launcher.value, origin)
     script: Fact
     if launch.script is None:
         script = Unknown("the launch names no script")
@@ -233,4 +239,4 @@ def _launch_facts(launch: LaunchContext | None) -> dict[FactName, Fact]:
             launch.script.text,
             Origin(OriginKind.LAUNCH, launch.command.locate(launch.script), "script"),
         )
-    return {"launcher": Known(launch.launcher.value, origin), "script": script}
+    return {"launcher": launcher, "script": script}

@@ -95,7 +95,7 @@ def _precision(
         FrontEndName.TRANSFORMERS,
         FrontEndName.ACCELERATE,
     )
-    for name in ("fp16", "bf16"):
+    for name, other in (("fp16", "bf16"), ("bf16", "fp16")):
         switch = requests.switch(name)
         if switch is not None:
             asked_for.append(Candidate(name, switch.origin))
@@ -117,7 +117,8 @@ def _precision(
                 request = switch or requests.switch(f"{name}_full_eval")
                 if request is not None:
                     on.append(Candidate(name, request.origin))
-                elif requests.on_or_off(name) is None:
+                elif requests.on_or_off(name) is None and requests.switch(other) is None:
+                    # No trainer takes both: the other one being on settles this one.
                     return Unknown(f'{key}.enabled is "auto": a trainer fills it')
             continue
         enables = _coerced(enabled.value)

@@ -1,0 +1,63 @@
+"""The blocks of a config that name what DeepSpeed builds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dsguard.facts.case import Case
+from dsguard.frontends.base import AUTO
+from dsguard.model.source import Location
+from dsguard.model.tree import Document, Object, join_pointer
+
+_NAME = re.compile(r"[\w.+ -]+")
+"""A name as people type it; ``${OPTIMIZER}`` or ``{{ optimizer }}`` is still to be filled in."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """An optimizer or scheduler block with a type.
+
+    ``params`` are its parameters, empty where it has none.
+    """
+
+    document: Document
+    path: Literal["optimizer", "scheduler"]
+    type: str
+    params: dict[str, Any]
+
+    @property
+    def type_at(self) -> Location:
+        """Where the type stands."""
+        return self.document.locate(f"/{self.path}/type")
+
+    def at(self, name: str, part: Literal["key", "value", "member"] = "value") -> Location:
+        """Where a parameter stands."""
+        return self.document.locate(join_pointer(f"/{self.path}/params", name), part)
+
+    def given(self) -> Iterator[str]:
+        """The names of the parameters whose value is not left to a trainer."""
+        return (name for name, value in self.params.items() if value != AUTO)
+
+    def number(self, name: str) -> float | int | None:
+        """A parameter that is a number, None where it is absent or something else."""
+        value = self.params.get(name)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return value if is_number else None
+
+
+def block(case: Case, path: Literal["optimizer", "scheduler"]) -> Block | None:
+    """The block that names what DeepSpeed builds, None where the config names nothing."""
+    document = case.document
+    if document is None or not case.recognised:
+        return None
+    node = document.get(f"/{path}")
+    if not isinstance(node, Object):
+        return None
+    kind = node.value.get("type")
+    if not isinstance(kind, str) or kind == AUTO or not _NAME.fullmatch(kind):
+        return None
+    params = document.get(f"/{path}/params")
+    return Block(document, path, kind, params.value if isinstance(params, Object) else {})

@@ -1,0 +1,1 @@
+"""Rules of the optimizer family: the optimizer and scheduler blocks."""

@@ -1,0 +1,30 @@
+"""A config with placeholders; see unfilled_template.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.schema.problem import ProblemKind
+
+
+@rule(
+    code="DSG112",
+    slug="unfilled-template",
+    summary="placeholders stand where values belong, so the file is a template",
+    severity=Severity.INFO,
+    since="0.1.0",
+    oracle="DeepSpeedConfig refuses most templates as they are",
+)
+def unfilled_template(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Say once that the placeholders were not judged."""
+    for problem in case.problems:
+        if problem.kind is ProblemKind.PLACEHOLDER:
+            yield report(
+                case.locate(problem),
+                problem.message,
+                problem.consequence,
+                help="check the file that is made from this one",
+            )
