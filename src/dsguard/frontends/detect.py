@@ -10,6 +10,7 @@ from dsguard.frontends.plain import Plain
 from dsguard.frontends.transformers import Transformers
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.launch.jobs import accelerate
+from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.script.script import Script
@@ -95,9 +96,14 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
             return imported
         sign = launch.arguments.get(*_ONLY_TRAINING_ARGUMENTS)
         if sign is not None and launch.arguments.get("deepspeed") is None:
+            if launch.launcher is LauncherName.ACCELERATE and script is None:
+                # Loops of their own under Accelerate take the same flags.
+                return Unknown(f"{sign.flag} may be the Trainer's or the script's own")
             return Known(FrontEndName.TRANSFORMERS, sign.origin())
         if launch.launcher is LauncherName.ACCELERATE:
             origin = Origin(OriginKind.LAUNCH, launch.launcher_location, "accelerate launch")
+            if stands_alone(launch):
+                origin = Origin(OriginKind.JOBFILE, argument=accelerate.TITLE)
             return Known(FrontEndName.ACCELERATE, origin)
     if has_auto:
         return Unknown('the config says "auto", but nothing names the trainer that fills it')

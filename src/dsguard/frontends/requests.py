@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
+from dsguard.launch.jobs import axolotl, llamafactory, swift
 from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant
 from dsguard.script.lookup import argument_value, expand, framework_value
 from dsguard.script.script import Script
+from dsguard.script.training_arguments import framework_default
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,21 @@ _WHOLE = frozenset(
 )
 
 _ON = ("true", "1", "yes", "t", "y")
+
+_WITHOUT_OWN_DEFAULTS = frozenset({axolotl.NAME, llamafactory.NAME, swift.NAME})
+"""Frameworks that leave to transformers what they do not set; TRL's differ by its script."""
+
+_DEFAULTS = frozenset(
+    {
+        "per_device_train_batch_size",
+        "gradient_accumulation_steps",
+        "max_grad_norm",
+        "learning_rate",
+        "bf16",
+        "fp16",
+    }
+)
+"""The defaults of transformers that these frameworks are known to keep."""
 
 PARALLEL_FLAGS = (
     "tensor_model_parallel_size",
@@ -178,7 +195,7 @@ class Requests:
             return self._unless_stored(request)
         if self._launch is None or not self._launch.arguments.complete:
             return None
-        return self._by_script(names)
+        return self._by_script(names) or self._by_framework(names)
 
     def _given(self, names: dict[str, Confidence]) -> tuple[Argument, Confidence] | None:
         """The last argument under one of these names, as it is or behind a prefix with dots."""
@@ -207,6 +224,19 @@ class Requests:
             )
             if request is not None:
                 return request
+        return None
+
+    def _by_framework(self, names: dict[str, Confidence]) -> Request | None:
+        """The default of TrainingArguments, where a framework parses them and sets none itself."""
+        jobs = self._launch.jobs if self._launch is not None else ()
+        if not any(job.name in _WITHOUT_OWN_DEFAULTS for job in jobs):
+            return None
+        for name, confidence in names.items():
+            default = framework_default("TrainingArguments", name)
+            if name in _DEFAULTS and default is not None and isinstance(default.value, Constant):
+                origin = Origin(OriginKind.DEFAULT, whose=default.whose)
+                flag = f"the default of {name}"
+                return Request(default.value.value, name, flag, origin, confidence, False)
         return None
 
     def _mixed_precision(self, name: str) -> Request | None:

@@ -9,6 +9,7 @@ from dsguard.facts.case import Case
 from dsguard.facts.values import written
 from dsguard.frontends.base import AUTO, FrontEndName
 from dsguard.launch.context import Argument
+from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.frontend._trainer import handed_on, launcher_option, read_by, start_of
@@ -46,7 +47,8 @@ def launcher_option_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     for name, (key, absent) in _OPTIONS.items():
         option = launcher_option(case, name)
-        if option is None:
+        if option is None or option.kind is OriginKind.JOBFILE:
+            # Beside a config Accelerate refuses such values in its own file.
             continue
         value = written(document, key)
         if value is not None and value.value == AUTO:

@@ -72,7 +72,7 @@ def _other_format(
     enabled = written(document, f"{other}.enabled")
     if enabled is None or enabled.value is not True or enabled.origin.location is None:
         return
-    if isinstance(case.facts["precision"], Conflict):
+    if isinstance(case.facts["precision"], Conflict) and has(document, asked.value):
         # Both formats are on: fp16-with-bf16 says so.
         return
     trainer = case.front_end is not None and case.front_end.name is FrontEndName.TRANSFORMERS

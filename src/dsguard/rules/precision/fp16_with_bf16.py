@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
+from dsguard.facts.values import has
 from dsguard.model.fact import Conflict, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -23,6 +24,11 @@ def fp16_with_bf16(case: Case, report: Reporter) -> Iterator[Finding]:
     precision = case.facts["precision"]
     if not isinstance(precision, Conflict):
         return
+    blocks = {"fp16": ("fp16",), "bf16": ("bf16", "bfloat16")}
+    for candidate in precision.candidates:
+        if not any(has(case.document, block) for block in blocks[candidate.value]):
+            # The trainer stops before it puts the second block in.
+            return
     first, second = precision.candidates
     if second.origin.kind is not OriginKind.CONFIG:
         first, second = second, first
