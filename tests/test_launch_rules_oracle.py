@@ -46,6 +46,7 @@ RULES = (
     "pdsh-without-hostfile",
     "nodes-above-hosts",
     "hostfile-as-script",
+    "launcher-option-after-script",
 )
 VISIBLE = "CUDA_VISIBLE_DEVICES="
 

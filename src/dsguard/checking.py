@@ -11,7 +11,6 @@ from pathlib import Path
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
-from dsguard.facts.config_file import Whereabouts, named_config
 from dsguard.facts.resolve import Options, resolve
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
@@ -92,14 +91,6 @@ def surroundings(settings: Settings) -> Surroundings:
 def read_command(command: Command, settings: Settings) -> LaunchContext:
     """A launch command as its launcher will read it."""
     return read_launch(command, surroundings(settings))
-
-
-def config_in_launch(launch: LaunchContext, settings: Settings) -> tuple[str, Path] | None:
-    """The config file that a launch names: as written there, and where it would lie."""
-    named = named_config(launch, settings.folder, None)
-    if named is None or named.whereabouts is Whereabouts.NOT_A_PATH:
-        return None
-    return named.argument.value or "", named.path
 
 
 def _read(config: Source | Document | None) -> tuple[Document | None, Unreadable | None]:

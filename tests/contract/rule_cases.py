@@ -2,6 +2,7 @@
 
 Beside a config may stand ``<name>.args``, what is typed after ``dsguard check <config>``, and
 ``<name>.out``, the concise report. ``TARGET`` is the release unless the arguments say another.
+A job file or launch script whose name starts with ``job-`` is checked in place of a config.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tests.conftest import FIXTURES
 
 TARGET = "0.19.8"
 CONFIG_SUFFIXES = (".json", ".hjson")
+JOB_SUFFIXES = (".yaml", ".sh")
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,26 @@ class RuleCase:
 
 
 def rule_cases() -> list[RuleCase]:
+    """The cases that check a config."""
+    return [
+        case
+        for case in _cases(CONFIG_SUFFIXES)
+        if not case.config.name.startswith(("other-", "job-"))
+    ]
+
+
+def job_cases() -> list[RuleCase]:
+    """The cases that check a job file or a launch script."""
+    cases = _cases((*JOB_SUFFIXES, ".json"))
+    return [case for case in cases if case.config.name.startswith("job-")]
+
+
+def _cases(suffixes: tuple[str, ...]) -> list[RuleCase]:
     cases = [
         RuleCase(folder.parent.name, folder.name == "bad", config)
         for folder in sorted((FIXTURES / "rules").glob("*/*"))
         for config in sorted(folder.iterdir())
-        if config.suffix in CONFIG_SUFFIXES and not config.name.startswith("other-")
+        if config.suffix in suffixes
     ]
     assert cases, "no rule fixtures found"
     return cases

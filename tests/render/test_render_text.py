@@ -87,7 +87,7 @@ def test_the_last_line_names_the_target(build: Any, origin: TargetOrigin, words:
 
 @pytest.mark.parametrize(
     ("names", "amount"),
-    [(["a", "b"], "2 files"), (["a", "a"], "2 checks of 1 file"), ([None], "1 check of 0 files")],
+    [(["a", "b"], "2 files"), (["a", "a"], "2 checks of 1 file"), ([None], "1 launch command")],
 )
 def test_the_last_line_says_how_much(build: Any, names: list[str | None], amount: str) -> None:
     report = Report(tuple(build.check(config=name) for name in names))

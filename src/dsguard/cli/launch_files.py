@@ -33,6 +33,7 @@ _MISSING: tuple[TroubleKind, ...] = (
 )
 """Troubles that another folder may not have."""
 
+_WRITERS = "tee|cp|mv|ln|wget|curl"
 _KEYS = re.compile(
     r"""(\\?["'])(?:zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)\1"""
 )
@@ -148,7 +149,7 @@ def _missing_trouble(launch: LaunchContext) -> LaunchTrouble | None:
 def _writes(source: Source, name: str) -> bool:
     """Whether a script seems to write a file: into it, or something like a DeepSpeed config."""
     file = re.escape(PurePath(name).name)
-    into = re.search(rf"(?:>|\btee\b)[^\n;|&]*\b{file}(?![\w.-])", source.text)
+    into = re.search(rf"(?:>|\b(?:{_WRITERS})\b)[^\n;|&]*\b{file}(?![\w.-])", source.text)
     return into is not None or _KEYS.search(source.text) is not None
 
 

@@ -9,6 +9,7 @@ from dsguard.checking import Settings, check_source
 from dsguard.facts.config_file import Whereabouts, named_config
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Argument, LaunchContext
+from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Location, Source
@@ -111,7 +112,7 @@ def _where(argument: Argument, subject: str) -> str:
 
 def _name_it(launch: LaunchContext) -> str:
     """How to check a config together with a launch that does not give it."""
-    if not launch.command.words or launch.command.source.name == "<job file>":
+    if stands_alone(launch):
         return "check it with the command that starts it: dsguard check -- COMMAND"
     at = launch.launcher_location
     program = at.source.slice(at.span) or launch.launcher.value

@@ -18,6 +18,13 @@ from dsguard.launch.launchers.accelerate import read_config_alone
 from dsguard.model.fact import Unknown
 from dsguard.model.source import Source, Span
 
+_NAME = "<job file>"
+
+
+def stands_alone(launch: LaunchContext) -> bool:
+    """Whether a launch is a job file whose command is not known."""
+    return launch.command.source.name == _NAME
+
 
 def read_job_file(source: Source, surroundings: Surroundings) -> LaunchContext | None:
     """A job file as a launch whose command is not known; None where it is no job file.
@@ -35,7 +42,7 @@ def read_job_file(source: Source, surroundings: Surroundings) -> LaunchContext |
     """
     document = parse_job(source)
     command = Command(
-        Source("<job file>", source.name, is_file=False),
+        Source(_NAME, source.name, is_file=False),
         (Word(source.name, Span(0, len(source.name))),),
     )
     if accelerate.recognise(document):

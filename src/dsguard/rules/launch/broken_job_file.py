@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
+from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
+
+def _override(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    typed = trouble.location.source.slice(trouble.location.span).lstrip("-")
+    key, _, value = typed.replace("=", " ", 1).partition(" ")
+    return f"write {key}={value.strip() or 'true'}"
+
+
 _WAYS_OUT: dict[TroubleKind, WayOut] = {
-    "job-file-missing": "name an existing file",
+    "job-file-missing": "write the path as seen from the folder that the command is run in",
     "job-file-syntax": "repair the file",
-    "job-override-refused": "write the override as the framework reads it",
-    "job-keys-conflict": "keep one of the keys",
+    "job-override-refused": _override,
+    "job-keys-conflict": "axolotl takes only one: batch_size or gradient_accumulation_steps",
 }
 
 

@@ -10,19 +10,25 @@ from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
+_KIND: TroubleKind = "config-file-with-values"
 _WAYS_OUT: dict[TroubleKind, WayOut] = {
-    "config-file-with-values": "move the values into the DeepSpeed config file",
+    _KIND: "keep them in one place: the DeepSpeed config, or this file without naming a config",
 }
 
 
 @rule(
     code="DSG619",
     slug="config-beside-values",
-    summary="deepspeed_config_file stands beside values that it replaces",
+    summary="a DeepSpeed config is named beside values that belong into it",
     severity=Severity.ERROR,
     since="0.1.0",
-    oracle="DeepSpeedPlugin raises ValueError: When using deepspeed_config_file",
+    oracle="DeepSpeedPlugin raises ValueError: When using `deepspeed_config_file`",
 )
 def config_beside_values(case: Case, report: Reporter) -> Iterator[Finding]:
-    """Report values that Accelerate refuses beside a config file."""
+    """Report values that Accelerate refuses beside a config file.
+
+    The script's own ``DeepSpeedPlugin`` does so; a launch that stops before is another matter.
+    """
+    if case.launch is None or case.launch.refusal is None or case.launch.refusal.kind != _KIND:
+        return
     yield from report_troubles(case, report, _WAYS_OUT, Consequence.REFUSED)

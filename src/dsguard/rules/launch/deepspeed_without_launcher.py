@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
+from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
-_WAYS_OUT: dict[TroubleKind, WayOut] = {
-    "deepspeed-without-launcher": "set FORCE_TORCHRUN=1, or NPROC_PER_NODE for ms-swift",
-}
+
+def _forced(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    at = launch.launcher_location
+    return f"start it with: FORCE_TORCHRUN=1 {at.source.slice(at.span)} ..."
+
+
+_WAYS_OUT: dict[TroubleKind, WayOut] = {"deepspeed-without-launcher": _forced}
 
 
 @rule(
@@ -21,7 +25,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     summary="the framework starts one process and DeepSpeed needs a launcher",
     severity=Severity.ERROR,
     since="0.1.0",
-    oracle="the framework raises ValueError",
+    oracle="LLaMA-Factory raises ValueError: Please use `FORCE_TORCHRUN=1`",
 )
 def deepspeed_without_launcher(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a framework that would start DeepSpeed without a launcher."""

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
+from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
+from dsguard.launch.launchers.accelerate_options import OPTIONS
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
+
+def _meant(launch: LaunchContext, trouble: LaunchTrouble) -> str:
+    written = trouble.location.source.slice(trouble.location.span).strip("\"'")
+    known = sorted({option.dest for option in OPTIONS.options})
+    close = get_close_matches(written, known, n=1, cutoff=0.75)
+    if close:
+        return f"did you mean {close[0]}?"
+    return "remove it; DeepSpeed's own keys go into the file that deepspeed_config_file names"
+
+
 _WAYS_OUT: dict[TroubleKind, WayOut] = {
-    "job-key-ignored": "remove the key, or spell it as the framework does",
-    "nvme-path-ignored": "give nvme_path in a DeepSpeed config file",
+    "job-key-ignored": _meant,
+    "nvme-path-ignored": "write nvme_path into a DeepSpeed config and name it with "
+    "deepspeed_config_file",
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import LauncherName
+from dsguard.launch.jobs import swift as swift_jobs
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 
@@ -26,15 +27,21 @@ def no_launcher(case: Case, report: Reporter) -> Iterator[Finding]:
     launch = case.launch
     if launch is None or launch.launcher is not LauncherName.PYTHON or launch.script is None:
         return
+    if launch.refusal is not None:
+        return
     if case.named is None or any(launch.variable(name) for name in _SET_BY_LAUNCHERS):
         return
     if case.front_end is None or case.front_end.name is FrontEndName.LIGHTNING:
         return
+    swift = any(job.name == swift_jobs.NAME for job in launch.jobs)
+    started_by = "swift without NPROC_PER_NODE" if swift else "plain python"
     yield report(
         launch.launcher_location,
-        "plain python starts 1 process and sets none of RANK, WORLD_SIZE and MASTER_ADDR: "
+        f"{started_by} starts 1 process and sets none of RANK, WORLD_SIZE and MASTER_ADDR: "
         "DeepSpeed then looks for MPI and stops unless mpi4py is installed",
         Consequence.REFUSED,
         confidence=Confidence.MEDIUM,
-        help=f"start it with: deepspeed --num_gpus 1 {launch.script.text} ...",
+        help="set NPROC_PER_NODE=1 before it, or as many as there are devices"
+        if swift
+        else f"start it with: deepspeed --num_gpus 1 {launch.script.text} ...",
     )
