@@ -1,0 +1,1 @@
+"""Rules of the zero family: ZeRO stages, offload, ZenFlow and parallel groups."""

@@ -1,0 +1,41 @@
+"""random_ltd that lacks one of its keys; see random_ltd_incomplete.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.facts.values import has, pointer_of
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.zero._settings import reason, switch
+
+_OUTER = ("data_efficiency", "data_efficiency.data_routing")
+_BLOCK = "data_efficiency.data_routing.random_ltd"
+_READ = ("total_layer_num", "random_ltd_layer_num", "random_ltd_schedule")
+
+
+@rule(
+    code="DSG318",
+    slug="random-ltd-incomplete",
+    summary="random_ltd without a key it reads",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    oracle="deepspeed.initialize raises KeyError",
+)
+def random_ltd_incomplete(case: Case, report: Reporter) -> Iterator[Finding]:
+    """The switches around the block are not asked."""
+    if case.document is None or switch(case, f"{_BLOCK}.enabled", False) is not True:
+        return
+    missing = [key for key in _READ if not has(case.document, f"{_BLOCK}.{key}")]
+    if not missing:
+        return
+    outer = [key for key in _OUTER if switch(case, f"{key}.enabled", False) is False]
+    yield report(
+        case.document.locate(pointer_of(_BLOCK), "key"),
+        f"random_ltd is enabled without {', '.join(missing)}"
+        + (f"; that {outer[0]} is not enabled does not switch it off" if outer else ""),
+        Consequence.LATE,
+        because=reason(case, f"{_BLOCK}.enabled"),
+        help=f"add {', '.join(missing)}, or set random_ltd.enabled to false",
+    )

@@ -1,0 +1,67 @@
+"""Settings that only stage 3 reads, at a lower stage; see stage_3_setting_ignored.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dsguard.facts.case import Case
+from dsguard.facts.values import has, pointer_of
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.zero._settings import number, stage_of, stage_reason, switch, zero
+
+_TUNING = (
+    "sub_group_size",
+    "stage3_max_live_parameters",
+    "stage3_max_reuse_distance",
+    "stage3_prefetch_bucket_size",
+    "stage3_param_persistence_threshold",
+    "stage3_model_persistence_threshold",
+)
+"""What a config that is used at several stages carries along."""
+
+
+def _is_on(case: Case, key: str) -> bool:
+    return switch(case, key, False) is True
+
+
+def _is_above_one(case: Case, key: str) -> bool:
+    size = number(case, key)
+    return size is not None and size > 1
+
+
+_FEATURES: dict[str, Callable[[Case, str], bool]] = {
+    "zero_hpz_partition_size": _is_above_one,
+    "zero_quantized_weights": _is_on,
+    "zero_quantized_gradients": _is_on,
+}
+"""The parts of ZeRO++, and when they are asked for."""
+
+
+@rule(
+    code="DSG323",
+    slug="stage-3-setting-ignored",
+    summary="settings of stage 3 at a lower stage",
+    severity=Severity.INFO,
+    since="0.1.0",
+    needs=("zero_stage",),
+    oracle="the engine builds an optimizer that is never told of them",
+)
+def stage_3_setting_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
+    """A feature that is asked for is worth more than a number that waits for its stage."""
+    if stage_of(case) == 3 or case.document is None:
+        return
+    features = [key for key, on in _FEATURES.items() if on(case, zero(key))]
+    tuning = [key for key in _TUNING if has(case.document, zero(key))]
+    if not features and not tuning:
+        return
+    first = zero((features or tuning)[0])
+    yield report(
+        case.document.locate(pointer_of(first), "key"),
+        f"{', '.join(features + tuning)}: only stage 3 reads "
+        f"{'this' if len(features + tuning) == 1 else 'these'}, and the stage is {stage_of(case)}",
+        Consequence.IGNORED,
+        because=stage_reason(case),
+        help="set zero_optimization.stage to 3 if they are meant, else remove them",
+        severity=Severity.WARNING if features else None,
+    )
