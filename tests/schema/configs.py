@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from packaging.version import Version
+
 from dsguard.schema.block import Block
 from dsguard.schema.config import Config
+from dsguard.schema.history import NEWEST_KNOWN
+from dsguard.schema.releases import as_of
 from dsguard.schema.shape import FieldFacts, fields_of
 
 BATCH = {"train_micro_batch_size_per_gpu": 1}
@@ -51,9 +55,9 @@ _LEFT_OUT = {
 """Old spellings and keys without an accepted value; the hand-written configs hold them."""
 
 
-def whole_config() -> dict[str, Any]:
-    """One config with nearly every key, each with a value DeepSpeed takes."""
-    return BATCH | _block(Config, "")
+def whole_config(release: Version = NEWEST_KNOWN) -> dict[str, Any]:
+    """One config with nearly every key that a release has, each with a value it takes."""
+    return BATCH | _block(as_of(Config, release), "")
 
 
 def _block(block: type[Block], prefix: str) -> dict[str, Any]:
@@ -163,6 +167,78 @@ WRITTEN: tuple[dict[str, Any], ...] = (
     },
 )
 """Configs as people write them; each needs BATCH added."""
+
+OLD: tuple[dict[str, Any], ...] = (
+    {
+        "amp": {"enabled": False, "opt_level": "O1"},
+        "progressive_layer_drop": {"enabled": True, "theta": 0.6, "gamma": 0.01},
+        "curriculum_learning": {
+            "enabled": True,
+            "curriculum_type": "seqlen",
+            "min_difficulty": 8,
+            "max_difficulty": 512,
+            "schedule_type": "fixed_linear",
+            "schedule_config": {"total_curriculum_step": 900, "difficulty_step": 8},
+        },
+        "sparse_gradients": True,
+        "aio": {"thread_count": 2, "queue_depth": 4},
+    },
+    {
+        "sparse_attention": {"mode": "bigbird", "block": 32, "num_random_blocks": 1},
+        "nebula": {"enabled": True, "persistent_storage_path": "/mnt/kept"},
+        "quantize_training": {"enabled": True, "quantize_groups": 4},
+        "communication_data_type": "FP16",
+        "fp16": {"enabled": True, "initial_scale_power": 12, "hysteresis": 1, "opt_level": "O2"},
+        "zero_optimization": {"stage": 3, "reduce_bucket_size": 1000.5},
+    },
+    {
+        "compression_training": {
+            "weight_quantization": {
+                "shared_parameters": {
+                    "enabled": True,
+                    "quantization_type": "asymmetric",
+                    "rounding": "stochastic",
+                    "fp16_mixed_quantize": {"enabled": False},
+                },
+                "different_groups": {
+                    "first": {"params": {"start_bits": 12, "target_bits": 4}, "modules": ["a"]}
+                },
+            },
+            "activation_quantization": {
+                "shared_parameters": {"enabled": True, "range_calibration": "static"},
+                "different_groups": {"second": {"params": {"bits": 8}}},
+            },
+            "sparse_pruning": {
+                "shared_parameters": {"enabled": True, "method": "topk"},
+                "different_groups": {"third": {"params": {"dense_ratio": 0.5}}},
+            },
+            "head_pruning": {
+                "shared_parameters": {"enabled": True, "num_heads": 12},
+                "different_groups": {"fourth": {"params": {"dense_ratio": 0.5}}},
+            },
+            "row_pruning": {"shared_parameters": {"enabled": False}, "different_groups": {}},
+            "layer_reduction": {"enabled": True, "keep_number_layer": 3},
+        },
+    },
+    {
+        "elasticity": {
+            "enabled": True,
+            "max_train_batch_size": 64,
+            "micro_batch_sizes": [2, 4],
+            "ignore_non_elastic_batch_info": True,
+            "min_gpus": 1,
+            "max_gpus": 16,
+            "version": 0.1,
+        },
+    },
+    {
+        "compile": {"enabled": False, "backend": "inductor", "kwargs": {}},
+        "zero_optimization": {"stage": 3, "mics_shard_size": 2, "offload_param": {}},
+        "bf16": {"enabled": True, "immediate_grad_update": True},
+        "tensorboard": {"enabled": False, "job_name": 7},
+    },
+)
+"""Configs of old releases; none of them is accepted by all."""
 
 ODD_VALUES: tuple[Any, ...] = (
     None,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from dsguard.schema.config import Config
-from dsguard.schema.removed import REMOVED
 from dsguard.schema.shape import fields_of
 from dsguard.schema.sniff import BLOCKS, SCALARS, looks_like_deepspeed, may_be_deepspeed
 from tests.schema.configs import BATCH, WRITTEN, whole_config
@@ -79,12 +78,9 @@ def test_what_a_person_may_call_a_deepspeed_config(config: dict[str, Any], expec
 
 
 def test_all_top_level_keys_are_known() -> None:
-    current = {facts.name for facts in fields_of(Config).values()}
-    removed = {dotted for dotted in REMOVED if "." not in dotted}
-    assert current | removed == BLOCKS | SCALARS
-    blocks = {f.name for f in fields_of(Config).values() if f.shape.block is not None}
-    assert blocks <= BLOCKS
-    assert not current - blocks & BLOCKS
+    assert set(fields_of(Config)) == BLOCKS | SCALARS
+    blocks = {name for name, facts in fields_of(Config).items() if facts.shape.block is not None}
+    assert blocks | {"eigenvalue"} == BLOCKS
 
 
 def test_no_model_is_loaded() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from dsguard.facts.values import is_number, written
 from dsguard.frontends.requests import PARALLEL_FLAGS
 from dsguard.launch.context import Argument, LaunchContext
@@ -26,8 +28,15 @@ class ParallelSizes:
     sequence_parallel: Fact
 
 
+MESH_SINCE = Version("0.15.0")
+"""From this release the two sizes together make a device mesh."""
+
+DIVIDES_SINCE = Version("0.17.0")
+"""From this release sequence_parallel_size alone divides the world."""
+
+
 def parallel_sizes(
-    document: Document | None, launch: LaunchContext | None, world_size: Fact
+    document: Document | None, launch: LaunchContext | None, world_size: Fact, target: Version
 ) -> ParallelSizes:
     """The degrees that the config and the launch give."""
     sequence = written(document, "sequence_parallel_size")
@@ -38,7 +47,7 @@ def parallel_sizes(
         Unknown(f"the script's {mpu.flag} {mpu.value} splits the ranks") if mpu else None
     )
     return ParallelSizes(
-        data_parallel=split_by_script or _data_parallel(document, world_size),
+        data_parallel=split_by_script or _data_parallel(document, world_size, target),
         tensor_parallel=(
             Known(tensor.value, tensor.origin)
             if tensor is not None and is_number(tensor.value) and tensor.value > 0
@@ -53,16 +62,16 @@ def parallel_sizes(
     )
 
 
-def _data_parallel(document: Document | None, world_size: Fact) -> Fact:
+def _data_parallel(document: Document | None, world_size: Fact, target: Version) -> Fact:
     sequence = written(document, "sequence_parallel_size")
     data = written(document, "data_parallel_size")
-    if sequence is not None and data is not None:
+    if sequence is not None and data is not None and target >= MESH_SINCE:
         if not is_number(data.value):
             return Unknown("data_parallel_size is not a number in the config")
         return Known(data.value, data.origin)
     if not isinstance(world_size, Known):
         return world_size
-    if sequence is None:
+    if sequence is None or target < DIVIDES_SINCE:
         return Known(
             world_size.value,
             Origin(OriginKind.DERIVED, facts=("world_size",), formula="every rank"),

@@ -14,6 +14,12 @@ class Aio(UncheckedBlock):
     block_size: int = key(1_048_576, "Bytes of one read or write request.")
     queue_depth: int = key(8, "Requests that may be in flight at once.")
     intra_op_parallelism: int = key(1, "Threads one read/write is split over.", since="0.16.4")
+    thread_count: int = key(
+        1,
+        "Old name of intra_op_parallelism.",
+        removed="0.16.4",
+        replaced_by="aio.intra_op_parallelism",
+    )
     overlap_events: bool = key(True, "Overlap submission and completion.")
     single_submit: bool = key(False, "Submit requests one by one.")
     use_gds: bool = key(

@@ -11,6 +11,12 @@ class ModelInfo(UncheckedBlock):
     """The model's size."""
 
     hidden_size: int | None = key(None, "Hidden size.", since="0.9.3")
+    hideen_size: int | None = key(
+        None,
+        "Hidden size, misspelt.",
+        removed="0.9.3",
+        replaced_by="autotuning.model_info.hidden_size",
+    )
     num_layers: int | None = key(None, "Number of layers.")
     num_params: int | None = key(None, "Number of parameters.")
     profile: bool = key(False, "Profile the model to get the numbers.")

@@ -1,9 +1,12 @@
-"""The base of all models of config blocks, and how their fields carry their history.
+"""The base of all models of config blocks, and how their fields are declared.
 
 DeepSpeed reads its config in two ways. Some blocks it hands to pydantic models of its own:
 those check types and refuse unknown keys (:class:`CheckedBlock`). The others it reads key by key
 with ``dict.get``: there an unknown key is ignored and nearly every value is passed on
 unchecked (:class:`UncheckedBlock`).
+
+The classes written down here and in the modules of the blocks hold the keys of all releases;
+:func:`~dsguard.schema.releases.as_of` gives a block as one release had it.
 """
 
 from __future__ import annotations
@@ -17,13 +20,8 @@ from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dsguard.model.finding import Consequence
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN, History, Was
 from dsguard.schema.problem import Place, Problem
-
-OLDEST_KNOWN = Version("0.9.0")
-"""The first release of DeepSpeed whose keys are recorded; ``since`` 0.9.0 means then or before."""
-
-NEWEST_KNOWN = Version("0.19.8")
-"""The release that the models describe."""
 
 
 class UnknownKeys(str, Enum):
@@ -40,8 +38,8 @@ class UnknownKeys(str, Enum):
 class Block(BaseModel):
     """A block of the config.
 
-    Every field has DeepSpeed's default and documentation of its own; :func:`key` adds since
-    when it exists. Models are built on first use. Modules of blocks do without postponed
+    Every field has DeepSpeed's default and documentation of its own; :func:`key` adds its
+    history. Models are built on first use. Modules of blocks do without postponed
     annotations, which pydantic would have to evaluate one by one whenever dsguard starts.
     """
 
@@ -53,8 +51,22 @@ class Block(BaseModel):
     )
 
     unknown_keys: ClassVar[UnknownKeys]
-    refused_since: ClassVar[Version] = OLDEST_KNOWN
-    """Before this release the block ignored unknown keys, also where it now refuses them."""
+
+    release: ClassVar[Version] = NEWEST_KNOWN
+    """The release that the class describes."""
+
+    with_history: ClassVar[type[Block] | None] = None
+    """The class that holds the keys of all releases; None where this is the one."""
+
+    @classmethod
+    def is_since(cls, release: str) -> bool:
+        """Whether the class describes this release or a newer one."""
+        return cls.release >= Version(release)
+
+    @classmethod
+    def unread(cls, given: dict[str, Any]) -> frozenset[str]:
+        """Keys that nobody looks at, because of other values in a block read key by key."""
+        return frozenset()
 
 
 class CheckedBlock(Block):
@@ -69,6 +81,14 @@ class CheckedBlock(Block):
     model_config = ConfigDict(extra="forbid")
 
     unknown_keys: ClassVar[UnknownKeys] = UnknownKeys.REFUSED
+
+    checked_since: ClassVar[Version] = OLDEST_KNOWN
+    """The first release that had a model for the block; older ones read it key by key."""
+
+    @classmethod
+    def is_checked(cls) -> bool:
+        """Whether the release that the class describes has a model for the block."""
+        return cls.release >= cls.checked_since
 
     @classmethod
     def arguments(cls, given: Any) -> Any:
@@ -110,11 +130,6 @@ class UncheckedBlock(Block):
     """Whether a key without a field reaches a constructor as an argument."""
 
     @classmethod
-    def unread(cls, given: dict[str, Any]) -> frozenset[str]:
-        """Keys whose values nobody looks at, because of other values in the block."""
-        return frozenset()
-
-    @classmethod
     def combinations(cls, given: dict[str, Any], at: Place) -> Iterator[Problem]:
         """What has to be judged by more than one value; see :class:`CheckedBlock`."""
         return iter(())
@@ -144,9 +159,11 @@ def key(
     doc: str,
     *,
     since: str = str(OLDEST_KNOWN),
-    until: str | None = None,
+    removed: str | None = None,
+    refused_when_gone: bool = False,
     deprecated: str | None = None,
     replaced_by: str | None = None,
+    was: tuple[Was, ...] = (),
     alias: str | None = None,
     wrong: Consequence | None = None,
     outdated: Consequence | None = None,
@@ -160,9 +177,12 @@ def key(
             empty.
         doc: what the key means, with its unit.
         since: the first release that reads the key (0.9.0: that one or an older one).
-        until: the last release that reads it, for a key that is gone.
+        removed: the first release that no longer reads it, for a key that is gone.
+        refused_when_gone: whether its mere presence stops these releases, whatever the value and
+            whatever the block does with unknown keys.
         deprecated: the first release that warns about it or treats it as an old form.
         replaced_by: the dotted path or the words to use instead.
+        was: how older releases differed, oldest first.
         alias: the documented spelling, where the field has two.
         wrong: what a value of another type leads to in a block that does not check types;
             without it a string for a true/false setting differs and anything else is late.
@@ -170,22 +190,19 @@ def key(
         expected: the accepted values in words, where the annotation does not say them all.
         **constraints: pydantic's ``gt``, ``ge``, ``lt`` and ``le``.
     """
-    history = {
-        "since": since,
-        "until": until,
-        "deprecated": deprecated,
-        "replaced_by": replaced_by,
-        "wrong": wrong.value if wrong else None,
-        "outdated": outdated.value if outdated else None,
-        "expected": expected,
-    }
+    history = History(
+        since=Version(since),
+        removed=Version(removed) if removed else None,
+        refused_when_gone=refused_when_gone,
+        deprecated=Version(deprecated) if deprecated else None,
+        replaced_by=replaced_by,
+        wrong=wrong,
+        outdated=outdated,
+        expected=expected,
+        was=was,
+    )
     if isinstance(default, type):
         constraints["default_factory"] = default
     else:
         constraints["default"] = default
-    return Field(
-        alias=alias,
-        description=doc,
-        json_schema_extra={"deepspeed": {name: v for name, v in history.items() if v is not None}},
-        **constraints,
-    )
+    return Field(alias=alias, description=doc, json_schema_extra=history, **constraints)

@@ -16,3 +16,8 @@ class CommsLogger(CheckedBlock):
     prof_all: bool = key(True, "Profile every operation, not only those in prof_ops.")
     prof_ops: list[Any] = key([], "Names of the operations to profile.")
     verbose: bool = key(False, "Print each operation as it happens.")
+
+    @classmethod
+    def arguments(cls, given: Any) -> Any:
+        """Before 0.15.0 the model was not DeepSpeed's own kind and kept ``"auto"``."""
+        return super().arguments(given) if cls.is_since("0.15.0") else given

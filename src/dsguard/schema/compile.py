@@ -1,15 +1,38 @@
 """compile: DeepCompile."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from dsguard.schema.block import CheckedBlock, key
+from dsguard.schema.history import Was
 
 
 class Compile(CheckedBlock):
-    """Settings of DeepCompile.
+    """Settings of DeepCompile and, from 0.13.2 to 0.14.3, of ``torch.compile``.
 
-    Source: deepspeed/compile/config.py.
+    Source: deepspeed/compile/config.py; of old, CompileConfig in deepspeed/runtime/compiler.py.
     """
+
+    enabled: bool = key(
+        False,
+        "Compile the model with torch.compile.",
+        since="0.13.2",
+        removed="0.14.4",
+        replaced_by="compile.deepcompile",
+    )
+    backend: str = key(
+        "inductor",
+        "Backend for torch.compile.",
+        since="0.13.2",
+        removed="0.14.4",
+        replaced_by="engine.compile(backend=...)",
+    )
+    kwargs: dict[str, Any] = key(
+        {},
+        "More arguments for torch.compile.",
+        since="0.13.2",
+        removed="0.14.4",
+        replaced_by="engine.compile(compile_kwargs=...)",
+    )
 
     deepcompile: bool = key(False, "Turn DeepCompile on.", since="0.16.6")
     autoep_non_moe: bool = key(
@@ -67,6 +90,7 @@ class Compile(CheckedBlock):
         None,
         "Compiler passes to put together; null takes the schedule of the ZeRO stage.",
         since="0.18.9",
+        was=(Was("0.19.6", type=list[Literal["z1", "z3", "autosp"]] | None),),
     )
     symmetric_memory: bool = key(
         False,

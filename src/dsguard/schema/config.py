@@ -14,16 +14,29 @@ from dsguard.schema.block import Takes, UncheckedBlock, key
 from dsguard.schema.checkpoint import Checkpoint
 from dsguard.schema.comms_logger import CommsLogger
 from dsguard.schema.compile import Compile
+from dsguard.schema.compression import CompressionTraining
 from dsguard.schema.data_efficiency import DataEfficiency
+from dsguard.schema.elasticity import Elasticity
 from dsguard.schema.expert_parallel import ExpertParallel
 from dsguard.schema.flops_profiler import FlopsProfiler
+from dsguard.schema.history import Was
 from dsguard.schema.hybrid_engine import HybridEngine
 from dsguard.schema.monitor import Comet, CsvMonitor, TensorBoard, WandB
 from dsguard.schema.optimizer import Optimizer
 from dsguard.schema.pipeline import Pipeline
 from dsguard.schema.precision import Bf16, DataTypes, Fp16, TorchAutocast
 from dsguard.schema.problem import Place, Problem
+from dsguard.schema.releases import as_of
+from dsguard.schema.retired import (
+    ANYTHING,
+    Amp,
+    LegacyCurriculum,
+    Nebula,
+    ProgressiveLayerDrop,
+    QuantizeTraining,
+)
 from dsguard.schema.scheduler import Scheduler
+from dsguard.schema.sparse_attention import SparseAttention
 from dsguard.schema.tensor_parallel import TensorParallel
 from dsguard.schema.timers import Timers
 from dsguard.schema.weight_quantization import WeightQuantization
@@ -42,17 +55,18 @@ def _is_communication_type(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.lower() in ("fp16", "bf16", "fp32"))
 
 
+def _is_old_communication_type(value: Any) -> bool:
+    """Up to 0.14.0 the name of bfloat16 was misspelt."""
+    return value is None or (isinstance(value, str) and value.lower() in ("fp16", "bfp16", "fp32"))
+
+
+def _counts_as_world(value: Any) -> bool:
+    """What the world can be divided by, or what falls back to one rank in silence."""
+    return not (isinstance(value, int | float) and (value < 0 or value == float("inf")))
+
+
 def _is_allreduce_op(value: Any) -> bool:
     return isinstance(value, str) and value.lower() in ("mean", "sum")
-
-
-def _is_bucket_size(value: Any) -> bool:
-    """Whether the ZeRO settings take a value as their all-gather bucket size."""
-    try:
-        ZeroOptimization.model_validate({"allgather_bucket_size": value})
-    except ValidationError:
-        return False
-    return True
 
 
 def _is_divisible(value: Any) -> bool:
@@ -60,16 +74,20 @@ def _is_divisible(value: Any) -> bool:
     return not value or isinstance(value, int | float)
 
 
+BATCH_KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 BATCH_NUMBER = Takes(_is_positive_or_null, "a number above 0")
 SEQUENCE_PARALLEL = Takes(_is_positive_and_finite, "a number above 0")
+OLD_SEQUENCE_PARALLEL = Takes(_counts_as_world, "a number above 0")
 COMMUNICATION_TYPE = Takes(_is_communication_type, 'one of "fp16", "bf16", "fp32"')
+OLD_COMMUNICATION_TYPE = Takes(_is_old_communication_type, 'one of "fp16", "bfp16", "fp32"')
 ALLREDUCE_OP = Takes(_is_allreduce_op, 'one of "mean", "sum"')
-BUCKET_SIZE = Takes(_is_bucket_size, "a whole number of at least 0")
 VOCABULARY = Takes(_is_divisible, "a whole number")
 SWITCH = Takes(lambda value: isinstance(value, int), "true or false")
 """Switches that are or-ed with another one, which only booleans and whole numbers can be."""
 DROPS_AUTO = Takes(lambda value: value == "auto", "an object")
 """Blocks that are read as fields of one model, which drops ``"auto"`` like any other value."""
+DROPS_AUTO_OR_NOTHING = Takes(lambda value: value in ("auto", "", []), "an object")
+"""... and which took nothing at all for an empty object."""
 TIMERS = Takes(lambda v: isinstance(v, str | list) and "throughput" not in v, "an object")
 """Only the name throughput is looked for, and a string or list can be asked for that too."""
 NOT_EMPTY_OBJECT = Takes(lambda value: not value, "an object")
@@ -98,17 +116,24 @@ class Config(UncheckedBlock):
         "configure().",
     )
     aio: Aio | None = key(Aio, "Asynchronous I/O for NVMe offload.")
-    allgather_size: Annotated[int, BUCKET_SIZE] = key(
+    allgather_size: int = key(
         500_000_000,
         "Only read with the old form zero_optimization: true/false, as the all-gather bucket size.",
         deprecated="0.9.0",
         replaced_by="zero_optimization.allgather_bucket_size",
         wrong=Consequence.IGNORED,
     )
+    amp: Amp = key(
+        Amp,
+        "Mixed precision by NVIDIA Apex.",
+        removed="0.19.8",
+        refused_when_gone=True,
+        replaced_by="fp16 / bf16 / torch_autocast",
+    )
     autotuning: Autotuning = key(
         Autotuning, "The autotuner; only the launcher's --autotuning starts it."
     )
-    bf16: Bf16 | None = key(Bf16, "Training in bfloat16.")
+    bf16: Bf16 | None = key(Bf16, "Training in bfloat16.", was=(Was("0.17.1", type=Bf16),))
     bfloat16: Bf16 = key(
         Bf16,
         "Old name of bf16; ignored when bf16 is present.",
@@ -121,19 +146,39 @@ class Config(UncheckedBlock):
         Comet,
         "Metrics to Comet; needs the package comet_ml.",
         since="0.14.3",
+        was=(Was("0.15.0", type=Annotated[Comet, DROPS_AUTO_OR_NOTHING]),),
     )
     comms_logger: CommsLogger = key(CommsLogger, "Communication logging.")
     communication_data_type: Annotated[str | None, COMMUNICATION_TYPE] = key(
         None,
         "Data type for gradient reduction: fp16, bf16 or fp32 (any case); unset follows the "
         "training precision.",
+        was=(Was("0.14.1", type=Annotated[str | None, OLD_COMMUNICATION_TYPE]),),
     )
     compile: Compile = key(
         Compile,
         "DeepCompile; without effect unless the script calls engine.compile().",
         since="0.13.2",
+        was=(Was("0.14.4"), Was("0.16.6", absent=True)),
     )
-    csv_monitor: Annotated[CsvMonitor, DROPS_AUTO] = key(CsvMonitor, "Metrics to CSV files.")
+    compression_training: CompressionTraining = key(
+        CompressionTraining,
+        "Quantization and pruning while training.",
+        removed="0.19.7",
+        refused_when_gone=True,
+    )
+    csv_monitor: Annotated[CsvMonitor, DROPS_AUTO] = key(
+        CsvMonitor,
+        "Metrics to CSV files.",
+        was=(Was("0.15.0", type=Annotated[CsvMonitor, DROPS_AUTO_OR_NOTHING]),),
+    )
+    curriculum_learning: LegacyCurriculum = key(
+        LegacyCurriculum,
+        "Curriculum learning on the sequence length.",
+        removed="0.19.8",
+        refused_when_gone=True,
+        replaced_by="data_efficiency.data_sampling.curriculum_learning",
+    )
     data_efficiency: DataEfficiency = key(
         DataEfficiency,
         "The data efficiency library: curriculum sampling and random layer-token drop.",
@@ -163,6 +208,21 @@ class Config(UncheckedBlock):
         since="0.19.8",
     )
     dump_state: bool = key(False, "Log all attributes of the engine once it is built.")
+    eigenvalue: Any = key(
+        None,
+        "Read at another place, inside quantize_training.",
+        was=(Was("0.19.8", absent=True),),
+        removed="0.19.8",
+        refused_when_gone=True,
+    )
+    elasticity: Elasticity = key(
+        Elasticity,
+        "Batch sizes that fit many numbers of GPUs.",
+        removed="0.19.8",
+        refused_when_gone=True,
+        replaced_by="train_batch_size / train_micro_batch_size_per_gpu / "
+        "gradient_accumulation_steps",
+    )
     expert_parallel: Annotated[ExpertParallel | None, NOT_EMPTY_OBJECT] = key(
         ExpertParallel,
         "AutoEP: expert parallelism for Hugging Face MoE models.",
@@ -182,11 +242,19 @@ class Config(UncheckedBlock):
         1.0,
         "Limit on the global gradient norm; 0 turns clipping off. Unset means 1.0 from 0.19.3 on "
         "and 0 before.",
+        was=(Was("0.19.3", default=0.0),),
     )
     gradient_predivide_factor: float = key(
         1.0,
         "Gradients are divided by this before the all-reduce and by the rest of the world size "
         "after it.",
+    )
+    graph_harvesting: bool = key(
+        False,
+        "Capture CUDA graphs of parts of the optimizer step.",
+        since="0.12.6",
+        removed="0.19.8",
+        refused_when_gone=True,
     )
     hybrid_engine: HybridEngine = key(
         HybridEngine,
@@ -199,6 +267,12 @@ class Config(UncheckedBlock):
         since="0.19.4",
     )
     memory_breakdown: bool = key(False, "Log memory use at stages of the engine's start.")
+    nebula: Nebula = key(
+        Nebula,
+        "The Nebula checkpoint service.",
+        removed="0.19.7",
+        refused_when_gone=True,
+    )
     optimizer: Optimizer = key(
         Optimizer,
         "Optimizer to build when no client optimizer is passed to initialize().",
@@ -208,9 +282,29 @@ class Config(UncheckedBlock):
         False,
         "Divide gradients before the all-reduce instead of after.",
     )
+    progressive_layer_drop: ProgressiveLayerDrop = key(
+        ProgressiveLayerDrop,
+        "Dropping of layers, more of them as training goes on.",
+        removed="0.19.8",
+        refused_when_gone=True,
+    )
+    quantize_training: Annotated[QuantizeTraining, ANYTHING] = key(
+        QuantizeTraining,
+        "Mixture of quantization.",
+        removed="0.19.7",
+        refused_when_gone=True,
+    )
     scheduler: Scheduler = key(
         Scheduler,
         "LR scheduler to build when no client scheduler is passed and there is an optimizer.",
+    )
+    seq_parallel_comm_data_type: Annotated[str | None, COMMUNICATION_TYPE] = key(
+        "fp32",
+        "Old name of seq_parallel_communication_data_type.",
+        since="0.11.2",
+        removed="0.16.5",
+        replaced_by="seq_parallel_communication_data_type",
+        was=(Was("0.14.1", type=Annotated[str | None, OLD_COMMUNICATION_TYPE]),),
     )
     seq_parallel_communication_data_type: Annotated[str | None, COMMUNICATION_TYPE] = key(
         "fp32",
@@ -221,10 +315,32 @@ class Config(UncheckedBlock):
         1,
         "Ulysses sequence-parallel degree; the batch world size is divided by it.",
         since="0.15.0",
+        was=(
+            Was("0.17.0", type=int),
+            Was(
+                "0.19.3",
+                type=Annotated[int, OLD_SEQUENCE_PARALLEL],
+                wrong=Consequence.DIFFERS,
+            ),
+        ),
+    )
+    sparse_attention: SparseAttention = key(
+        SparseAttention,
+        "The layout of block-sparse attention.",
+        removed="0.19.7",
+        refused_when_gone=True,
+    )
+    sparse_gradients: bool = key(
+        False,
+        "Reduce gradients of nn.Embedding as sparse tensors.",
+        removed="0.19.8",
+        refused_when_gone=True,
+        replaced_by="nn.Embedding(sparse=True), without a key",
     )
     steps_per_print: int | None = key(
         None,
         "A progress line every this many optimizer steps; null prints none.",
+        was=(Was("0.15.2", default=10),),
     )
     tensor_parallel: TensorParallel = key(
         TensorParallel,
@@ -234,6 +350,7 @@ class Config(UncheckedBlock):
     tensorboard: Annotated[TensorBoard, DROPS_AUTO] = key(
         TensorBoard,
         "Metrics to TensorBoard; needs the package tensorboard.",
+        was=(Was("0.15.0", type=Annotated[TensorBoard, DROPS_AUTO_OR_NOTHING]),),
     )
     timers: Annotated[Timers, TIMERS] = key(Timers, "Timers of the engine.", since="0.14.3")
     torch_autocast: TorchAutocast = key(
@@ -257,6 +374,7 @@ class Config(UncheckedBlock):
     wandb: Annotated[WandB, DROPS_AUTO] = key(
         WandB,
         "Metrics to Weights & Biases; needs the package wandb.",
+        was=(Was("0.15.0", type=Annotated[WandB, DROPS_AUTO_OR_NOTHING]),),
     )
     weight_quantization: WeightQuantization = key(
         WeightQuantization,
@@ -279,19 +397,19 @@ class Config(UncheckedBlock):
     @classmethod
     def unread(cls, given: dict[str, Any]) -> frozenset[str]:
         """Old keys whose successor is in force, and a size that is read beside another only."""
-        unread = set()
-        if given.get("bf16") is not None:
+        unread = {"allgather_size"}  # judged together with zero_optimization
+        if given.get("bf16") is not None or ("bf16" in given and not cls.is_since("0.17.1")):
             unread.add("bfloat16")
-        if given.get("zero_optimization") is not True:
-            unread.add("allgather_size")
         if "sequence_parallel_size" not in given:
             unread.add("data_parallel_size")
+        if "data_parallel_size" not in given and not cls.is_since("0.17.0"):
+            unread.add("sequence_parallel_size")
         return frozenset(unread)
 
     @classmethod
     def combinations(cls, given: dict[str, Any], at: Place) -> Iterator[Problem]:
         """Old keys and forms at the top level."""
-        if "bfloat16" in given and given.get("bf16") is not None:
+        if "bfloat16" in cls.unread(given) & given.keys():
             yield wording.conflict(
                 at.child("bfloat16"),
                 given["bfloat16"],
@@ -310,13 +428,30 @@ class Config(UncheckedBlock):
                 f"{str(zero).lower()} in place of an object means stage {int(zero)}",
             )
         if "allgather_size" in given:
-            yield from _allgather_size(given["allgather_size"], zero, at.child("allgather_size"))
+            yield from _allgather_size(
+                given["allgather_size"],
+                as_of(ZeroOptimization, cls.release) if zero is True else None,
+                at.child("allgather_size"),
+            )
+        if not cls.is_since("0.19.8"):
+            yield from _elastic_batch(given, at)
 
 
-def _allgather_size(value: Any, zero: Any, at: Place) -> Iterator[Problem]:
-    """The old form ``zero_optimization: true`` takes its bucket size from the top level."""
+def _allgather_size(
+    value: Any, reader: type[ZeroOptimization] | None, at: Place
+) -> Iterator[Problem]:
+    """The old form ``zero_optimization: true`` takes its bucket size from the top level.
+
+    ``reader`` is the block that reads it then, None where nobody does.
+    """
     replacement = "zero_optimization.allgather_bucket_size"
-    if zero is True:
+    if reader is not None:
+        try:
+            reader.model_validate({"allgather_bucket_size": value})
+        except ValidationError:
+            if value != "auto":
+                yield wording.wrong_value(at, value, "a whole number of at least 0")
+                return
         yield wording.deprecated_key(
             at, value, Consequence.NOTE, replacement, f"DeepSpeed reads it as {replacement}"
         )
@@ -327,4 +462,21 @@ def _allgather_size(value: Any, zero: Any, at: Place) -> Iterator[Problem]:
             Consequence.IGNORED,
             replacement,
             "DeepSpeed ignores it unless zero_optimization is true",
+        )
+
+
+def _elastic_batch(given: dict[str, Any], at: Place) -> Iterator[Problem]:
+    """Elasticity takes the batch keys over, or refuses to find any."""
+    elastic = given.get("elasticity")
+    if not isinstance(elastic, dict) or not elastic.get("enabled"):
+        return
+    batch = [name for name in BATCH_KEYS if name in given]
+    if batch and not elastic.get("ignore_non_elastic_batch_info"):
+        enabled = at.child("elasticity").child("enabled")
+        yield wording.combination(
+            enabled,
+            elastic["enabled"],
+            at.child(batch[0]),
+            f"{enabled.dotted} is true, but {batch[0]} is given as well and "
+            "elasticity.ignore_non_elastic_batch_info is not true",
         )

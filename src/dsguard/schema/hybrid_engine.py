@@ -1,6 +1,7 @@
 """hybrid_engine: training and generation in one engine."""
 
 from dsguard.schema.block import CheckedBlock, key
+from dsguard.schema.history import Was
 
 
 class HybridEngine(CheckedBlock):
@@ -20,6 +21,7 @@ class HybridEngine(CheckedBlock):
         512,
         "Longest sequence, in tokens, that the generation workspace holds.",
         gt=0,
+        was=(Was("0.19.7", type=int),),
     )
     pin_parameters: bool = key(True, "Keep all layers gathered while generating (stage 3).")
     release_inference_cache: bool = key(False, "Free the workspace between generations.")

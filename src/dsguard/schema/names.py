@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple
 
+from packaging.version import Version
+
 from dsguard.schema.block import Block
 from dsguard.schema.keys import all_keys
 from dsguard.schema.shape import fields_of
@@ -88,7 +90,7 @@ def hint(key: str, block: type[Block], dotted: str) -> Hint:
     same = [name for name in here if _plain(name) == _plain(key)]
     if same:
         return Hint(tuple(same[:1]), (), False)
-    elsewhere = _parents()
+    elsewhere = _parents(block.release)
     if key in elsewhere and key not in _GENERIC:
         return Hint((key,), _nearest(elsewhere[key], dotted), True)
     close = get_close_matches(key, here, n=3, cutoff=0.75)
@@ -106,10 +108,10 @@ def _plain(name: str) -> str:
 
 
 @cache
-def _parents() -> dict[str, tuple[str, ...]]:
-    """The dotted paths of the blocks that know a key, by every spelling of the key."""
+def _parents(release: Version) -> dict[str, tuple[str, ...]]:
+    """The dotted paths of the blocks that know a key in a release, by every spelling of the key."""
     found: dict[str, list[str]] = {}
-    for info in all_keys():
+    for info in all_keys(release):
         parent = info.dotted.rpartition(".")[0]
         if parent != "bfloat16":
             for spelling in info.spellings:

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
 from dsguard.schema.block import CheckedBlock, Takes, UncheckedBlock, key
+from dsguard.schema.history import Was
 from dsguard.schema.problem import Place, Problem
 
 DataType = Literal[
@@ -51,6 +52,14 @@ def _no_boolean(value: Any) -> Any:
     return value
 
 
+def _is_power(value: Any) -> bool:
+    """Whether ``2**value`` can be computed."""
+    try:
+        return isinstance(value, int) or math.isfinite(2.0**value) or not math.isfinite(value)
+    except (TypeError, OverflowError):
+        return False
+
+
 def _all_text(value: Any) -> bool:
     return isinstance(value, str | list | dict) and all(isinstance(item, str) for item in value)
 
@@ -62,10 +71,12 @@ def _auto_or_texts(value: Any) -> bool:
 class Fp16(CheckedBlock):
     """Training in float16.
 
-    Source: DeepSpeedFP16Config in deepspeed/runtime/precision_config.py.
+    Source: DeepSpeedFP16Config in deepspeed/runtime/precision_config.py; before 0.17.1 the
+    functions get_fp16_* in deepspeed/runtime/config.py, which look at nothing else unless
+    ``enabled`` counts as true.
     """
 
-    refused_since: ClassVar[Version] = Version("0.17.1")
+    checked_since: ClassVar[Version] = Version("0.17.1")
 
     enabled: bool = key(False, "Train in float16.")
     auto_cast: bool = key(False, "Cast the model's inputs to float16.")
@@ -73,10 +84,17 @@ class Fp16(CheckedBlock):
         0,
         "0 scales the loss dynamically; any other number is the fixed scale.",
         expected="a finite number of at least 0",
+        was=(Was("0.18.8", type=float),),
     )
-    initial_scale_power: int = key(16, "The dynamic scale starts at 2 to this power.")
+    initial_scale_power: int = key(
+        16,
+        "The dynamic scale starts at 2 to this power.",
+        was=(Was("0.17.1", type=Annotated[int, Takes(_is_power, "a number")]),),
+    )
     loss_scale_window: Annotated[int, BeforeValidator(_no_boolean)] = key(
-        1000, "Steps without overflow before the dynamic scale doubles."
+        1000,
+        "Steps without overflow before the dynamic scale doubles.",
+        was=(Was("0.19.3", type=int),),
     )
     hysteresis: int = key(2, "Overflows that are tolerated before the dynamic scale halves.")
     consecutive_hysteresis: bool = key(
@@ -85,16 +103,23 @@ class Fp16(CheckedBlock):
         since="0.9.3",
     )
     min_loss_scale: Annotated[int, BeforeValidator(_no_boolean)] = key(
-        1, "The dynamic scale never falls below this."
+        1,
+        "The dynamic scale never falls below this.",
+        was=(Was("0.17.1", type=float), Was("0.19.3", type=int)),
     )
     fp16_master_weights_and_grads: bool = key(
         False,
         "Keep master weights and gradients in fp16; needs ZeRO and DeepSpeedCPUAdam offload.",
     )
 
+    @classmethod
+    def unread(cls, given: dict[str, Any]) -> frozenset[str]:
+        """Switched off, nothing else is looked at."""
+        return frozenset() if given.get("enabled") else frozenset(given) - {"enabled"}
+
     def combinations(self, given: dict[str, Any], at: Place) -> Iterator[Problem]:
         """Dynamic loss scaling needs a window and a lower limit above 0."""
-        if not self.enabled or self.loss_scale != 0:
+        if not self.is_since("0.19.3") or not self.enabled or self.loss_scale != 0:
             return
         for name, value in (
             ("loss_scale_window", self.loss_scale_window),
@@ -113,10 +138,11 @@ class Fp16(CheckedBlock):
 class Bf16(CheckedBlock):
     """Training in bfloat16.
 
-    Source: DeepSpeedBF16Config in deepspeed/runtime/precision_config.py.
+    Source: DeepSpeedBF16Config in deepspeed/runtime/precision_config.py; before 0.17.1 the
+    functions get_bfloat16_* in deepspeed/runtime/config.py.
     """
 
-    refused_since: ClassVar[Version] = Version("0.17.1")
+    checked_since: ClassVar[Version] = Version("0.17.1")
 
     enabled: bool = key(False, "Train in bfloat16.")
     bf16_master_weights_and_grads: bool = key(
@@ -133,11 +159,13 @@ class Bf16(CheckedBlock):
         True,
         "Skip an optimizer step whose gradients hold inf or nan (ZeRO stage 1 and 2).",
         since="0.17.1",
+        was=(Was("0.19.3", default=False),),
     )
     immediate_grad_update: bool = key(
         False,
         "BF16_Optimizer adds to its fp32 gradients right after each backward pass.",
         since="0.13.3",
+        was=(Was("0.16.5", default=False), Was("0.17.1", default=True)),
     )
 
 

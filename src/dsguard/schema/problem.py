@@ -22,6 +22,8 @@ class ProblemKind(str, Enum):
     ``conflicting-keys``: two spellings of one setting, or a deprecated key together with its
     replacement. ``refused-combination``: each value is fine, but not together.
     ``unfilled-auto``: the string ``"auto"`` where DeepSpeed itself gives it no meaning.
+    ``placeholder``: a value that is filled in before DeepSpeed reads the config; one for each
+    config, at the first of them.
     """
 
     UNKNOWN_KEY = "unknown-key"
@@ -34,6 +36,7 @@ class ProblemKind(str, Enum):
     CONFLICTING_KEYS = "conflicting-keys"
     REFUSED_COMBINATION = "refused-combination"
     UNFILLED_AUTO = "unfilled-auto"
+    PLACEHOLDER = "placeholder"
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
-from packaging.version import Version
 from pydantic.fields import FieldInfo
 
 from dsguard.model.finding import Consequence
 from dsguard.schema.block import Block, Holds, Takes
+from dsguard.schema.history import SAME, History
+from dsguard.schema.releases import history_of
 
 
 @dataclass
@@ -25,7 +26,8 @@ class Shape:
     ``kinds`` are names out of boolean, whole, number, string, list, object, null and
     anything. ``choices`` are the only strings or numbers taken, empty where any are.
     ``block`` models an object, ``blocks`` each value of an object with free names, and ``items``
-    the elements of a list. ``expected`` says everything in words, completing "must be ...".
+    the elements of a list. ``bounds`` limit numbers. ``expected`` says everything in words,
+    completing "must be ...".
     """
 
     kinds: set[str] = field(default_factory=set)
@@ -33,17 +35,17 @@ class Shape:
     block: type[Block] | None = None
     blocks: type[Block] | None = None
     items: Shape | None = None
+    bounds: tuple[Ge | Gt | Le | Lt, ...] = ()
     takes: Takes | None = None
     expected: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class FieldFacts:
-    """A field of a block together with its shape and history.
+    """A field of a block, in the release that the block's class describes, and its history.
 
     ``name`` is the documented spelling, ``spellings`` all that are read. ``wrong`` is the
-    consequence of a value of another type where types are not checked, and ``outdated`` that of
-    using a deprecated key at all, where one is recorded.
+    consequence of a value of another type where types are not checked.
     """
 
     name: str
@@ -51,20 +53,20 @@ class FieldFacts:
     shape: Shape
     default: Any
     doc: str
-    since: Version
-    until: Version | None
-    deprecated: str | None
-    replaced_by: str | None
     wrong: Consequence | None
-    outdated: Consequence | None
+    history: History
 
 
 @cache
 def fields_of(block: type[Block]) -> dict[str, FieldFacts]:
-    """The fields of a block by every spelling DeepSpeed reads."""
+    """The fields of a block by every spelling DeepSpeed reads.
+
+    They are those of one release for a class that :func:`~dsguard.schema.releases.as_of` made,
+    and those of all releases for a class as it is written down.
+    """
     found: dict[str, FieldFacts] = {}
     for attribute, info in block.model_fields.items():
-        facts = _facts(attribute, info)
+        facts = _facts(attribute, info, block)
         found.update(dict.fromkeys(facts.spellings, facts))
     return found
 
@@ -84,13 +86,12 @@ def kind_of(value: Any) -> str:
     return "object" if isinstance(value, dict) else "list"
 
 
-def _facts(attribute: str, info: FieldInfo) -> FieldFacts:
-    extra = info.json_schema_extra
-    assert isinstance(extra, dict)
-    history: Any = extra["deepspeed"]
+def _facts(attribute: str, info: FieldInfo, block: type[Block]) -> FieldFacts:
+    history = history_of(info)
+    form = history.form(block.release)
     shape = _shape(info.annotation, info.metadata)
-    if history.get("expected"):
-        shape.expected = history["expected"]
+    if history.expected and (form is None or form.type is SAME):
+        shape.expected = history.expected
     elif shape.takes:
         shape.expected = shape.takes.expected
     return FieldFacts(
@@ -99,20 +100,16 @@ def _facts(attribute: str, info: FieldInfo) -> FieldFacts:
         shape=shape,
         default={} if info.default_factory else info.default,
         doc=info.description or "",
-        since=Version(history["since"]),
-        until=Version(history["until"]) if "until" in history else None,
-        deprecated=history.get("deprecated"),
-        replaced_by=history.get("replaced_by"),
-        wrong=Consequence(history["wrong"]) if "wrong" in history else None,
-        outdated=Consequence(history["outdated"]) if "outdated" in history else None,
+        wrong=(form.wrong if form else None) or history.wrong,
+        history=history,
     )
 
 
 def _shape(annotation: Any, metadata: Iterable[Any] = ()) -> Shape:
-    shape, words = Shape(), list[str]()
-    bounds = [m for m in metadata if isinstance(m, Ge | Gt | Le | Lt)]
+    words = list[str]()
+    shape = Shape(bounds=tuple(m for m in metadata if isinstance(m, Ge | Gt | Le | Lt)))
     for option in _options(annotation):
-        words.append(_add(shape, option, bounds))
+        words.append(_add(shape, option))
     for mark in metadata:
         if isinstance(mark, Takes):
             shape.takes = mark
@@ -123,12 +120,14 @@ def _shape(annotation: Any, metadata: Iterable[Any] = ()) -> Shape:
 
 
 def _options(annotation: Any) -> list[Any]:
+    if get_origin(annotation) is Annotated:
+        return _options(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
         return [o for part in get_args(annotation) for o in _options(part)]
     return [annotation]
 
 
-def _add(shape: Shape, option: Any, bounds: list[Any]) -> str:
+def _add(shape: Shape, option: Any) -> str:
     """Add one alternative of an annotation to a shape and return it in words."""
     origin = get_origin(option)
     if origin is Literal or (isinstance(option, type) and issubclass(option, Enum)):
@@ -154,8 +153,8 @@ def _add(shape: Shape, option: Any, bounds: list[Any]) -> str:
         return "an object"
     kind, words = {
         bool: ("boolean", "true or false"),
-        int: ("whole", _bounded("a whole number", bounds)),
-        float: ("number", _bounded("a number", bounds)),
+        int: ("whole", _bounded("a whole number", shape)),
+        float: ("number", _bounded("a number", shape)),
         str: ("string", "a string"),
         Path: ("string", "a path"),
         type(None): ("null", "null"),
@@ -164,9 +163,9 @@ def _add(shape: Shape, option: Any, bounds: list[Any]) -> str:
     return words
 
 
-def _bounded(noun: str, bounds: list[Any]) -> str:
+def _bounded(noun: str, shape: Shape) -> str:
     words = []
-    for bound in bounds:
+    for bound in shape.bounds:
         if isinstance(bound, Ge):
             words.append(f"of at least {bound.ge:g}")
         elif isinstance(bound, Gt):

@@ -8,18 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from packaging.version import Version
+
 from dsguard.schema import wording
 from dsguard.schema.block import CheckedBlock
 from dsguard.schema.compile import Compile
 from dsguard.schema.precision import Bf16, Fp16
 from dsguard.schema.problem import ROOT, Place, Problem
+from dsguard.schema.releases import as_of
 from dsguard.schema.zero import ZeroOptimization
 
+ALLREDUCE_OP_SINCE = Version("0.19.6")
 _STAGE = ROOT.child("zero_optimization").child("stage")
 
 
 def refused_together(
-    given: dict[str, Any], blocks: Mapping[str, CheckedBlock]
+    given: dict[str, Any], blocks: Mapping[str, CheckedBlock], target: Version
 ) -> Iterator[Problem]:
     """Combinations across blocks that stop DeepSpeed when it reads the config.
 
@@ -49,38 +53,47 @@ def refused_together(
             f"{bf16_at.dotted}.bf16_optimizer_states is true but needs "
             f"{bf16_at.dotted}.bf16_master_weights_and_grads, which is false",
         )
-    zero = _zero(given, blocks)
+    zero = _zero(given, blocks, target)
     if zero is None:
         return
-    if zero.stage == 0:
-        yield from _needs_zero(given, fp16_at, fp16, "fp16_master_weights_and_grads")
-        yield from _needs_zero(given, bf16_at, bf16, "bf16_master_weights_and_grads")
-        yield from _needs_zero(given, bf16_at, bf16, "bf16_optimizer_states")
-    if str(given.get("gradient_allreduce_op")).lower() == "sum":
-        yield from _no_sum(given["gradient_allreduce_op"], zero, blocks.get("compile"))
+    if isinstance(fp16, Fp16) and fp16.fp16_master_weights_and_grads:
+        in_force = fp16.enabled or fp16.is_checked()
+        stages = (1, 2, 3) if fp16.is_since("0.18.3") else (2,)
+        if in_force and zero.stage not in stages:
+            yield _needs_zero(given, fp16_at.child("fp16_master_weights_and_grads"), zero, stages)
+    if isinstance(bf16, Bf16) and zero.stage == 0:
+        for name in ("bf16_master_weights_and_grads", "bf16_optimizer_states"):
+            if getattr(bf16, name):
+                yield _needs_zero(given, bf16_at.child(name), zero, (1, 2, 3))
+    op = given.get("gradient_allreduce_op")
+    if target >= ALLREDUCE_OP_SINCE and str(op).lower() == "sum":
+        yield from _no_sum(op, zero, blocks.get("compile"))
 
 
-def _zero(given: dict[str, Any], blocks: Mapping[str, CheckedBlock]) -> ZeroOptimization | None:
+def _zero(
+    given: dict[str, Any], blocks: Mapping[str, CheckedBlock], target: Version
+) -> ZeroOptimization | None:
     """The ZeRO settings in force, or None where they are refused by themselves."""
     written = given.get("zero_optimization", {})
     if isinstance(written, bool):
-        return ZeroOptimization.model_validate({"stage": int(written)})
+        return as_of(ZeroOptimization, target).model_validate({"stage": int(written)})
     if "zero_optimization" not in given:
-        return ZeroOptimization()
+        return as_of(ZeroOptimization, target)()
     zero = blocks.get("zero_optimization")
     return zero if isinstance(zero, ZeroOptimization) else None
 
 
 def _needs_zero(
-    given: dict[str, Any], at: Place, block: CheckedBlock | None, name: str
-) -> Iterator[Problem]:
-    if block is not None and getattr(block, name):
-        yield wording.combination(
-            at.child(name),
-            given[at.dotted][name],
-            _STAGE if isinstance(given.get("zero_optimization"), dict) else None,
-            f"{at.dotted}.{name} is true with zero_optimization.stage 0, but needs stage 1, 2 or 3",
-        )
+    given: dict[str, Any], at: Place, zero: ZeroOptimization, stages: tuple[int, ...]
+) -> Problem:
+    needed = "stage 2" if stages == (2,) else "stage 1, 2 or 3"
+    block, name = at.dotted.split(".")
+    return wording.combination(
+        at,
+        given[block][name],
+        _STAGE if isinstance(given.get("zero_optimization"), dict) else None,
+        f"{at.dotted} is true with zero_optimization.stage {int(zero.stage)}, but needs {needed}",
+    )
 
 
 def _no_sum(op: Any, zero: ZeroOptimization, compiles: CheckedBlock | None) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from typing import Any
 from packaging.version import Version
 
 from dsguard.model.finding import Consequence
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.problem import Place, Problem, ProblemKind, show
 
 _WHAT_HAPPENS = {
@@ -101,13 +102,18 @@ def unknown_key(
     value: Any,
     consequence: Consequence,
     *,
+    newer_than_known: Version | None,
     dropped: bool,
     suggestions: tuple[str, ...],
     belongs: tuple[str, ...],
     misplaced: bool,
 ) -> Problem:
     """A key that DeepSpeed does not know where it stands."""
-    if consequence is Consequence.REFUSED:
+    known = "that DeepSpeed knows"
+    if newer_than_known is not None:
+        known = f"of any release up to {NEWEST_KNOWN}, the newest that this dsguard knows"
+        fate = f"whether DeepSpeed {newer_than_known} has it is not known"
+    elif consequence is Consequence.REFUSED:
         fate = f"DeepSpeed refuses unknown keys in {at.parent} and stops when it reads the config"
     elif dropped:
         fate = 'DeepSpeed drops it unseen, because its value is "auto"'
@@ -118,7 +124,7 @@ def unknown_key(
         where = " or ".join(_in_words(parent) for parent in belongs)
         said = f"{at.dotted} is in the wrong place: {name} belongs {where}; {fate}"
     else:
-        said = f"{at.dotted} is not a key that DeepSpeed knows; {fate}"
+        said = f"{at.dotted} is not a key {known}; {fate}"
     return Problem(
         ProblemKind.MISPLACED_KEY if misplaced else ProblemKind.UNKNOWN_KEY,
         at.pointer,
@@ -140,7 +146,7 @@ def removed_key(
     value: Any,
     consequence: Consequence,
     *,
-    removed_in: str,
+    removed_in: Version,
     target: Version,
     replacement: str | None,
 ) -> Problem:
@@ -213,6 +219,23 @@ def conflict(
         value,
         replacement=replacement or None,
         other=other.pointer,
+    )
+
+
+def placeholder(at: Place, value: str, count: int, *, refused: bool) -> Problem:
+    """The first of the placeholders that make a config a template.
+
+    ``refused`` says whether DeepSpeed would stop if it were given the template itself.
+    """
+    rest = "the value it stands for is" if count == 1 else f"this and {count - 1} more are"
+    return Problem(
+        ProblemKind.PLACEHOLDER,
+        at.pointer,
+        "value",
+        Consequence.REFUSED if refused else Consequence.NOTE,
+        f"{at.dotted} is {show(value)}, a placeholder, so this file is a template; {rest} not "
+        "judged",
+        value,
     )
 
 

@@ -2,10 +2,12 @@
 
 from typing import Annotated, Literal
 
+from annotated_types import Ge, Le
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from dsguard.schema.block import CheckedBlock, key
+from dsguard.schema.history import Was
 
 
 def _number_or_auto(value: str | int) -> str | int:
@@ -32,6 +34,7 @@ class ZenFlow(CheckedBlock):
         since="0.17.5",
         gt=0.0,
         lt=1.0,
+        was=(Was("0.19.6", type=Annotated[float, Ge(0.0), Le(1.0)]),),
     )
     select_strategy: Literal["auto", "step", "epoch"] = key(
         "auto",
@@ -83,4 +86,5 @@ class ZenFlow(CheckedBlock):
         "auto, or steps between CPU updates; also overwrites gradient_accumulation_steps.",
         since="0.17.5",
         expected='a whole number of at least 1, or "auto"',
+        was=(Was("0.19.6", type=Annotated[str | int, AfterValidator(_number_or_auto)]),),
     )

@@ -4,11 +4,14 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
 
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
 from dsguard.schema.block import CheckedBlock, key
+from dsguard.schema.history import Was
 from dsguard.schema.problem import Place, Problem
 from dsguard.schema.zenflow import ZenFlow
 
@@ -49,7 +52,11 @@ class OffloadParam(CheckedBlock):
         "Parameter elements kept in CPU memory with NVMe offload.",
         ge=0,
     )
-    pin_memory: bool = key(True, "Page-locked CPU memory for offloaded parameters.")
+    pin_memory: bool = key(
+        True,
+        "Page-locked CPU memory for offloaded parameters.",
+        was=(Was("0.19.5", default=False),),
+    )
 
 
 class OffloadOptimizer(CheckedBlock):
@@ -75,7 +82,11 @@ class OffloadOptimizer(CheckedBlock):
         le=1.0,
     )
     fast_init: bool = key(False, "Quick NVMe start of optimizer states.")
-    pin_memory: bool = key(True, "Page-locked CPU memory for offloaded states.")
+    pin_memory: bool = key(
+        True,
+        "Page-locked CPU memory for offloaded states.",
+        was=(Was("0.19.5", default=False),),
+    )
     pipeline_read: bool = key(False, "Overlap reading the next tile with the step.")
     pipeline_write: bool = key(False, "Overlap writing the previous tile with the step.")
     ratio: float = key(
@@ -145,6 +156,7 @@ class ZeroOptimization(CheckedBlock):
         500_000_000,
         "Elements (not bytes) reduced at a time; bounds the memory of reduction.",
         gt=0,
+        was=(Was("0.19.6", type=Annotated[int, Ge(0)]),),
     )
     allgather_bucket_size: int = key(
         500_000_000,
@@ -286,6 +298,20 @@ class ZeroOptimization(CheckedBlock):
         alias="stage3_max_reuse_distance",
         ge=0,
     )
+    mics_hierarchical_params_gather: bool = key(
+        False,
+        "Gather parameters in two steps, between and inside nodes (MiCS).",
+        since="0.9.2",
+        removed="0.19.7",
+        refused_when_gone=True,
+    )
+    mics_shard_size: int = key(
+        -1,
+        "Ranks that share one copy of the partitioned states (MiCS, stage 3); -1 turns it off.",
+        since="0.9.2",
+        removed="0.19.7",
+        refused_when_gone=True,
+    )
     model_persistence_threshold: int = key(
         sys.maxsize,
         "Most elements that stage3_param_persistence_threshold may keep whole in total (stage 3).",
@@ -325,6 +351,14 @@ class ZeroOptimization(CheckedBlock):
         None,
         "ZenFlow: important gradients on the GPU, the rest on the CPU; needs optimizer offload.",
         since="0.17.5",
+    )
+    zeropp_loco_param: dict[str, Any] | None = key(
+        None,
+        "LoCo: err_beta and reset_T of the error feedback for quantized gradients (ZeRO++).",
+        since="0.16.2",
+        removed="0.19.8",
+        refused_when_gone=True,
+        replaced_by="zero_optimization.zero_quantized_gradients",
     )
     zero_hpz_partition_size: int = key(
         1,
@@ -376,7 +410,12 @@ class ZeroOptimization(CheckedBlock):
                 "but only stage 1 and 2 can go without the norm",
             )
         offload = self.offload_optimizer
-        if offload is not None and offload.ratio < 1 and self.stage != 3:
+        if (
+            self.is_since("0.15.0")
+            and offload is not None
+            and offload.ratio < 1
+            and self.stage != 3
+        ):
             yield wording.combination(
                 at.child("offload_optimizer").child("ratio"),
                 given["offload_optimizer"]["ratio"],
@@ -388,7 +427,7 @@ class ZeroOptimization(CheckedBlock):
             yield wording.deprecated_key(
                 at.child("legacy_stage1"), given["legacy_stage1"], Consequence.LATE, None
             )
-        if self.elastic_checkpoint and self.stage == 3:
+        if self.is_since("0.19.3") and self.elastic_checkpoint and self.stage == 3:
             yield wording.deprecated_key(
                 at.child("elastic_checkpoint"),
                 given["elastic_checkpoint"],
