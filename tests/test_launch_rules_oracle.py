@@ -7,6 +7,7 @@ machine has the same number of devices.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -38,6 +39,7 @@ RULES = (
     "launcher-usage-error",
     "hostfile-missing",
     "broken-hostfile",
+    "broken-env-file",
     "refused-host-selection",
     "gpus-above-slots",
     "visible-devices-ignored",
@@ -49,6 +51,7 @@ RULES = (
     "launcher-option-after-script",
 )
 VISIBLE = "CUDA_VISIBLE_DEVICES="
+ENV_FILE = "DS_ENV_FILE="
 
 
 def cases(*slugs: str) -> list[RuleCase]:
@@ -58,6 +61,8 @@ def cases(*slugs: str) -> list[RuleCase]:
 def launch_words(case: RuleCase) -> tuple[list[str], str | None]:
     """The words of the launch, and the value of a leading ``CUDA_VISIBLE_DEVICES=``."""
     words = shlex.split(case.args.partition("-- ")[2])
+    if words[0].startswith(ENV_FILE):
+        words = words[1:]
     if words[0].startswith(VISIBLE):
         return words[1:], words[0].removeprefix(VISIBLE)
     return words, None
@@ -108,6 +113,11 @@ def test_the_launcher_agrees(
         if finding["rule"] in RULES and finding["consequence"] == "refused"
     ]
     monkeypatch.chdir(case.config.parent)
+    variable = context.variable("DS_ENV_FILE")
+    if variable is not None:
+        # The launcher reads the variable when it is imported.
+        runner = importlib.import_module("deepspeed.launcher.runner")
+        monkeypatch.setattr(runner, "DEEPSPEED_ENVIRONMENT_NAME", variable.value)
     real = real_world_size(*launch_words(case))
     if "hostfile-as-script" in kinds:
         assert refused

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from dsguard.launch.context import Command
 from dsguard.launch.hostfile import HostfileError, parse_hostfile
+from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.fact import Unknown
 from dsguard.model.source import Source
 
@@ -320,3 +322,22 @@ def test_a_refused_hostfile_is_a_trouble_of_the_launch(launch: Launch, tmp_path:
     assert trouble.location.source.position(trouble.location.span.start) == (2, 1)
     (tmp_path / "bytes").write_bytes(b"h0 slots=4\n\xff\n")
     assert kinds(launch("deepspeed --hostfile bytes t.py")) == ["hostfile-syntax"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "refused"),
+    [
+        ("A=1\nB=x=y\n", "", False),
+        ("A=1\n\nB=2\n", "", True),
+        ("# remark\n", "", True),
+        ("A=1", "", False),
+        ("# remark\n", "--num_nodes 1 ", False),
+        ("# remark\n", "--num_nodes 1 --force_multi ", True),
+    ],
+)
+def test_the_file_of_variables(text: str, options: str, refused: bool, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("h0 slots=2\nh1 slots=2\n")
+    (tmp_path / "my.env").write_text(text)
+    words = Command.of_text(f"DS_ENV_FILE=my.env deepspeed --hostfile hosts {options}train.py")
+    launch = read_launch(words, Surroundings(tmp_path))
+    assert ("env-file-syntax" in [trouble.kind for trouble in launch.troubles]) is refused

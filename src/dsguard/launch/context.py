@@ -189,6 +189,7 @@ TroubleKind: TypeAlias = Literal[
     "hostfile-syntax",
     "duplicate-host",
     "empty-hostfile",
+    "env-file-syntax",
     "include-and-exclude",
     "filter-with-counts",
     "filter-syntax",

@@ -11,6 +11,7 @@ from pathlib import Path
 from dsguard.launch.call import Call
 from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble
 from dsguard.launch.counts import Counts
+from dsguard.launch.env_file import env_file_troubles
 from dsguard.launch.hostfile import (
     DEFAULT_HOSTFILE,
     Hostfile,
@@ -80,6 +81,10 @@ def read(call: Call) -> LaunchContext:
         troubles = (*troubles, trouble)
     if not module and no_python is None:
         troubles = (*troubles, *_hostfile_as_script(call, scan))
+    several = isinstance(counts.nodes, Known) and counts.nodes.value > 1
+    if several or scan.has("force_multi"):
+        variable = call.variable("DS_ENV_FILE")
+        troubles = (*troubles, *env_file_troubles(call.surroundings.folder, variable))
     return call.context(LauncherName.DEEPSPEED, scan, counts, module=module, troubles=troubles)
 
 

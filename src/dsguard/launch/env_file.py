@@ -1,0 +1,41 @@
+"""The file of variables that ``deepspeed`` sends to the other machines.
+
+It is ``.deepspeed_env`` in the folder of the launch, or what the variable ``DS_ENV_FILE``
+names, and is read only where a multi-node back end starts the processes:
+``deepspeed/launcher/runner.py``, ``main``. (The one in the home folder of whoever launches is
+not looked at here.)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dsguard.launch.context import Argument, LaunchTrouble
+from dsguard.model.source import Location, Source, Span
+
+DEFAULT_NAME = ".deepspeed_env"
+
+
+def env_file_troubles(folder: Path, variable: Argument | None) -> tuple[LaunchTrouble, ...]:
+    """The first line that DeepSpeed cannot split at a ``=``; blank lines and comments count.
+
+    ``variable`` is the launch's own ``DS_ENV_FILE``, None where it sets none.
+    """
+    if variable is not None and (variable.value is None or not variable.known):
+        return ()
+    name = variable.value if variable is not None and variable.value else DEFAULT_NAME
+    try:
+        path = folder / name
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    except (OSError, ValueError):
+        return ()
+    source, start = Source(name, text), 0
+    for line in text.splitlines(keepends=True):
+        if "=" not in line:
+            shown = line.rstrip("\r\n")
+            what = f"the line {shown!r} has no =" if shown.strip() else "a blank line has no ="
+            message = f"{what}, and deepspeed stops when it reads {name}"
+            at = Location(source, Span(start, start + len(shown)))
+            return (LaunchTrouble("env-file-syntax", message, at, True),)
+        start += len(line)
+    return ()
