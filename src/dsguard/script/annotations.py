@@ -27,11 +27,6 @@ class Shape:
     choices: tuple[Any, ...] | None = None
     metadata: tuple[ast.expr, ...] = ()
 
-    @property
-    def is_optional(self) -> bool:
-        """Whether None is one of the members of a union."""
-        return self.name == "Union" and any(member.name == "None" for member in self.members)
-
     def without_none(self) -> Shape:
         """``Optional[X]`` as ``X``; anything else as it is."""
         rest = tuple(member for member in self.members if member.name != "None")
