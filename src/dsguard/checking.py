@@ -14,7 +14,7 @@ from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
-from dsguard.model.fact import Known, Unknown
+from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.report import Check, SkippedRule, Target
 from dsguard.model.rule import Rule
@@ -57,24 +57,32 @@ def check_source(
     ``config_path`` where it lies on disk, None where it is no file of its own. A syntax error
     becomes a finding, not an exception.
     """
-    document, unreadable = _read(config)
-    case = resolve(
-        document,
-        launch,
-        _read_script(launch, settings),
-        settings.target,
-        settings.options,
-        folder=settings.folder,
-        config_path=config_path,
-        unreadable=unreadable,
-    )
-    findings, skipped = _run_rules(case, settings.rules)
     source = config.source if isinstance(config, Document) else config
+    shown = source
+    if shown is None:
+        shown = launch.command.source if launch is not None else Source("<none>", "", False)
+    document, unreadable = _read(config)
+    try:
+        case = resolve(
+            document,
+            launch,
+            _read_script(launch, settings),
+            settings.target,
+            settings.options,
+            folder=settings.folder,
+            config_path=config_path,
+            unreadable=unreadable,
+        )
+        facts = case.facts
+        findings, skipped = _run_rules(case, settings.rules, shown)
+    except Exception as error:
+        facts, skipped = Facts({}), ()
+        findings = (_crash(shown, "the resolution of facts", error),)
     return Check(
         config=source.name if source is not None else None,
         launch=launch.command.line if launch is not None else None,
         target=settings.target,
-        facts=case.facts,
+        facts=facts,
         findings=findings,
         skipped=skipped,
     )
@@ -111,7 +119,7 @@ def _read_script(launch: LaunchContext | None, settings: Settings) -> Script | N
 
 
 def _run_rules(
-    case: Case, rules: Sequence[Rule[Case]]
+    case: Case, rules: Sequence[Rule[Case]], shown: Source
 ) -> tuple[tuple[Finding, ...], tuple[SkippedRule, ...]]:
     findings: list[Finding] = []
     skipped: list[SkippedRule] = []
@@ -127,30 +135,24 @@ def _run_rules(
         try:
             findings.extend(list(rule.findings(case)))
         except Exception as error:
-            findings.append(_crash(case, rule, error))
+            findings.append(_crash(shown, f"the rule {rule.meta.slug}", error))
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
     return tuple(findings), tuple(skipped)
 
 
-def _crash(case: Case, rule: Rule[Case], error: Exception) -> Finding:
-    """A crash is a finding of its own: the other rules go on, and the answer is incomplete."""
+def _crash(shown: Source, what: str, error: Exception) -> Finding:
+    """A crash is a finding of its own: the rest goes on, and the answer is incomplete."""
     crash = find_rule("internal-error")
     assert crash is not None
     place = traceback.extract_tb(error.__traceback__)[-1]
-    if case.document is not None:
-        source = case.document.source
-    elif case.launch is not None:
-        source = case.launch.command.source
-    else:
-        source = Source("<none>", "", is_file=False)
     return Finding(
         code=crash.meta.code,
         rule=crash.meta.slug,
         severity=Severity.ERROR,
         confidence=Confidence.HIGH,
         consequence=Consequence.NOTE,
-        message=f"the rule {rule.meta.slug} crashed ({type(error).__name__}: {error}, "
+        message=f"{what} crashed ({type(error).__name__}: {error}, "
         f"{Path(place.filename).name}:{place.lineno}, Python {sys.version.split()[0]})",
-        location=Location(source, Span(0, min(1, len(source.text)))),
+        location=Location(shown, Span(0, min(1, len(shown.text)))),
         help="this is a fault of dsguard: please report it with the config that shows it",
     )

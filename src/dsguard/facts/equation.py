@@ -7,7 +7,7 @@ three may be left out. DeepSpeed (runtime/config.py, ``_set_batch_related_parame
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -63,7 +63,6 @@ def solve(
         "gradient_accumulation_steps": accumulation,
     }
     given = frozenset(name for name, fact in given_facts.items() if fact is not None)
-    failure: BatchFailure | None = None
     if train is None and micro is None:
         nothing = Unknown("the config gives neither train_batch_size nor a micro batch")
         settled = accumulation if accumulation is not None else nothing
@@ -87,8 +86,7 @@ def solve(
     if train is None:
         train = _derive_train(micro, accumulation, data_parallel)
     equation = BatchEquation(train, micro, accumulation, data_parallel, given)
-    failure = _judge(equation)
-    return BatchEquation(train, micro, accumulation, data_parallel, given, failure)
+    return replace(equation, failure=_judge(equation))
 
 
 def _derive_accumulation(train: Fact | None, micro: Fact | None, data_parallel: Fact) -> Fact:
@@ -170,6 +168,6 @@ def _values(*facts: Fact) -> tuple[Any, ...]:
 
 def number(value: Any) -> str:
     """A number as people write it: ``4`` for ``4.0`` too."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)

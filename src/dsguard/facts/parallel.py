@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from dsguard.facts.values import is_number, written
+from dsguard.facts.values import is_count, is_number, written
 from dsguard.frontends.requests import PARALLEL_FLAGS
 from dsguard.launch.context import Argument, LaunchContext
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
@@ -66,19 +66,23 @@ def _data_parallel(document: Document | None, world_size: Fact, target: Version)
     sequence = written(document, "sequence_parallel_size")
     data = written(document, "data_parallel_size")
     if sequence is not None and data is not None and target >= MESH_SINCE:
-        if not is_number(data.value):
-            return Unknown("data_parallel_size is not a number in the config")
+        if not is_count(data.value) or not data.value > 0:
+            return Unknown("data_parallel_size is no number of ranks in the config")
         return Known(data.value, data.origin)
     if not isinstance(world_size, Known):
         return world_size
+    if not is_count(world_size.value):
+        return Unknown("the world size is beyond any number of processes")
     if sequence is None or target < DIVIDES_SINCE:
         return Known(
             world_size.value,
             Origin(OriginKind.DERIVED, facts=("world_size",), formula="every rank"),
         )
-    if not is_number(sequence.value) or not sequence.value:
+    if not is_count(sequence.value) or not sequence.value > 0:
         return Unknown("sequence_parallel_size is not a number to divide by")
     ranks = world_size.value / sequence.value
+    if not is_count(ranks):
+        return Unknown("sequence_parallel_size leaves no number of ranks")
     return Known(
         int(ranks) if float(ranks).is_integer() else ranks,
         Origin(

@@ -15,7 +15,7 @@ from dsguard.facts.equation import solve
 from dsguard.facts.parallel import ParallelSizes, parallel_sizes
 from dsguard.facts.samples import samples_per_step
 from dsguard.facts.training import training_facts
-from dsguard.facts.values import is_number, written
+from dsguard.facts.values import is_count, is_number, written
 from dsguard.frontends.base import FrontEnd, FrontEndName, Setting
 from dsguard.frontends.detect import (
     config_argument,
@@ -194,6 +194,8 @@ def _unseen(requests: Requests, reader: FrontEnd | None, key: str, reason: str) 
 def _number(fact: Fact | None, key: str) -> Fact | None:
     if isinstance(fact, Known) and not is_number(fact.value):
         return Unknown(f"{key} is not a number in the config")
+    if isinstance(fact, Known) and not is_count(fact.value):
+        return Unknown(f"{key} is beyond any batch size")
     return fact
 
 

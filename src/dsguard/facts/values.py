@@ -42,6 +42,15 @@ def block(document: Document | None, dotted: str) -> bool:
     return document is not None and isinstance(document.get(pointer_of(dotted)), Object)
 
 
+LARGEST_COUNT = 10**15
+"""A batch size or number of ranks above this is no count, and arithmetic on it proves nothing."""
+
+
+def is_count(value: Any) -> bool:
+    """Whether a number may count samples, steps or ranks."""
+    return is_number(value) and abs(value) <= LARGEST_COUNT
+
+
 def is_number(value: Any) -> bool:
     """Whether DeepSpeed can calculate with a value (booleans count as 0 and 1 in Python)."""
     return isinstance(value, (int, float))

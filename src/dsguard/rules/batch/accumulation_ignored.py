@@ -88,6 +88,8 @@ def _way_out(case: Case, request: Request, name: str) -> str:
     if with_accumulation(case, request).failure is None:
         return give
     micro, ranks = (case.facts.value(name) for name in ("micro_batch_size", "data_parallel_size"))
+    if micro is None or ranks is None:
+        return give
     if "micro_batch_size" in case.batch.given:
         total = number(micro * request.value * ranks)
         return f"{give}, and leave train_batch_size out or set it to {total}"
