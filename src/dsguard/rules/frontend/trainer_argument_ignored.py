@@ -20,6 +20,8 @@ _SAME_SCHEDULE = {
     "cosine": "WarmupCosineLR",
 }
 _SAME_OPTIMIZER = ("adamw", "adam")
+_SMALL_STATES = ("8bit", "4bit")
+"""In the names of optimizers that are asked for to save memory, which DeepSpeed's Adam does not."""
 
 
 @rule(
@@ -55,4 +57,6 @@ def trainer_argument_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
 def _means_the_same(block: str, kind: str, asked: str) -> bool:
     if block == "scheduler":
         return _SAME_SCHEDULE.get(asked) == kind
+    if any(bits in asked for bits in _SMALL_STATES):
+        return False
     return kind.lower() in _SAME_OPTIMIZER and asked.startswith(_SAME_OPTIMIZER)
