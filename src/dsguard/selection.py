@@ -23,6 +23,8 @@ def select(selected: Sequence[str] | None, ignored: Sequence[str] | None) -> lis
     Raises:
         SelectionError: a name fits no rule.
     """
+    if selected and not _names(selected):
+        raise SelectionError("no rule is named; `dsguard rules` lists them")
     wanted = _names(selected) or ["all"]
     unwanted = _names(ignored)
     for name in (*wanted, *unwanted):
@@ -40,7 +42,8 @@ def select(selected: Sequence[str] | None, ignored: Sequence[str] | None) -> lis
 
 
 def _names(given: Sequence[str] | None) -> list[str]:
-    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+    names = [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+    return [name.upper() if name.lower().startswith("dsg") else name for name in names]
 
 
 def _fits(rule: Rule[Case], name: str) -> bool:

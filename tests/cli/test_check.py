@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dsguard.model.finding import Finding
 from dsguard.rules import all_rules
+from dsguard.schema.keys import NEWEST_KNOWN
 from tests.conftest import Dsguard
 
 GOOD = '{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}\n'
@@ -58,6 +64,9 @@ def test_never_fails_even_on_errors(dsguard: Dsguard, folder: Path) -> None:
     [
         ("check", "name a config"),
         ("check ds_config.json --", "no launch command follows --"),
+        ("check ds_config.json -- ''", "no launch command follows --"),
+        ("facts ds_config.json --", "no launch command follows --"),
+        ("facts", "name a config"),
         ("check ds_config.json --world-size 0", "'--world-size'"),
         ("check ds_config.json --target newest", "not a DeepSpeed version"),
         ("check ds_config.json --target 0.3.1", "older than"),
@@ -79,20 +88,77 @@ def test_wrong_usage_exits_with_2(dsguard: Dsguard, folder: Path, line: str, wor
     [
         ("check nowhere.json", "nowhere.json: does not exist"),
         ("check ds_confg.json", "did you mean ds_config.json?"),
+        ("check ''", "'': is no file name"),
+        ("check '' -- deepspeed train.py --deepspeed_config bad.json", "'': is no file name"),
         ("check empty", "no DeepSpeed config in this folder"),
         ("check latin.json", "is not UTF-8"),
         ("check -- deepspeed train.py", "names no DeepSpeed config"),
+        ("check -- bash run.sh", "check the script itself: dsguard check run.sh"),
+        ("check ds_config.json -- sbatch -N 2 run.sh", "starts run.sh, a script of its own"),
+        ("facts -- ./run.sh", "dsguard check ./run.sh"),
     ],
 )
 def test_an_incomplete_answer_exits_with_3(
     dsguard: Dsguard, folder: Path, line: str, words: str
 ) -> None:
     (folder / "empty").mkdir()
+    (folder / "run.sh").write_text(f"#!/bin/sh\n{LAUNCH}\n")
     (folder / "latin.json").write_bytes(b'{"train_batch_size": "\xe9"}')
     outcome = dsguard(line, folder)
     assert outcome.code == 3
     assert words in outcome.out
     assert outcome.out.splitlines()[-1].endswith("incomplete") or "incomplete" in outcome.out
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x" * 5000 + "/a.json"])
+def test_a_name_that_no_file_can_have(dsguard: Dsguard, folder: Path, name: str) -> None:
+    outcome = dsguard(f"check {name}", folder)
+    assert (outcome.code, "cannot be read: File name too long" in outcome.out) == (3, True)
+    assert dsguard(f"check ds_config.json --hostfile {name}", folder).code == 2
+
+
+@pytest.fixture
+def out_of_reach(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that this user may not enter, also where the user is root."""
+    locked = folder / "locked"
+    locked.mkdir()
+    (locked / "ds_config.json").write_text(GOOD)
+    real = os.stat
+
+    def stat(path: Any, *rest: Any, **options: Any) -> os.stat_result:
+        if "locked" in Path(path).parent.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *rest, **options)
+
+    monkeypatch.setattr(os, "stat", stat)
+    return locked
+
+
+def test_a_config_out_of_reach(dsguard: Dsguard, folder: Path, out_of_reach: Path) -> None:
+    outcome = dsguard("check locked/ds_config.json", folder)
+    assert outcome.code == 3
+    assert "locked/ds_config.json: may not be read by this user" in outcome.out
+
+
+def test_a_folder_with_a_config_out_of_reach(
+    dsguard: Dsguard, folder: Path, out_of_reach: Path
+) -> None:
+    """The rest is checked, and the answer says that it is not whole."""
+    outcome = dsguard("check .", folder)
+    assert outcome.code == 3
+    assert "locked/ds_config.json: may not be read by this user" in outcome.out
+    assert "in 2 files, and the answer is incomplete" in outcome.out
+
+
+def test_a_folder_out_of_reach(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    outcome = dsguard("check .", folder)
+    assert (outcome.code, outcome.out.splitlines()[0]) == (
+        3,
+        "error: .: may not be read by this user",
+    )
 
 
 def test_one_unreadable_file_does_not_hide_the_others(dsguard: Dsguard, folder: Path) -> None:
@@ -109,6 +175,19 @@ def test_the_config_is_taken_from_the_launch(dsguard: Dsguard, folder: Path) -> 
     assert "--> bad.json:1:22" in outcome.out
 
 
+def test_a_launch_in_quotes_is_the_same_launch(dsguard: Dsguard, folder: Path) -> None:
+    """As ``-- "$LAUNCH"`` gives it."""
+    quoted = dsguard(f"check bad.json -- '{LAUNCH}'", folder)
+    assert "4 data-parallel ranks is 32" in quoted.out
+    assert quoted == dsguard(f"check bad.json -- {LAUNCH}", folder)
+
+
+def test_a_script_with_white_space_in_its_name(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "my train.py").touch()
+    out = dsguard("check ds_config.json -- 'my train.py'", folder).out
+    assert "only if my train.py reads it by itself" in out
+
+
 def test_a_launch_that_names_a_missing_config(dsguard: Dsguard, folder: Path) -> None:
     outcome = dsguard("check -- deepspeed train.py --deepspeed_config gone.json", folder)
     assert outcome.code == 1
@@ -118,6 +197,60 @@ def test_a_launch_that_names_a_missing_config(dsguard: Dsguard, folder: Path) ->
 def test_standard_input(dsguard: Dsguard, folder: Path) -> None:
     outcome = dsguard("check - --world-size 4 -o concise", folder, stdin=BAD.encode())
     assert outcome.out.startswith("<stdin>:1:22: error[DSG201] batch-size-mismatch: ")
+
+
+def test_a_script_on_standard_input_is_no_broken_config(dsguard: Dsguard) -> None:
+    outcome = dsguard("check -", stdin=b"#!/bin/bash\ndeepspeed train.py\n")
+    assert outcome.code == 3
+    assert "<stdin>: is a script, not a config" in outcome.out
+
+
+def test_closed_standard_input(dsguard: Dsguard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dsguard.cli.inputs.sys", SimpleNamespace(stdin=None))
+    outcome = dsguard("check -")
+    assert (outcome.code, outcome.out.splitlines()[0]) == (3, "error: <stdin>: is closed")
+
+
+def test_closed_standard_output(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsguard.cli.output.sys", SimpleNamespace(stdout=None))
+    outcome = dsguard("check ds_config.json", folder)
+    assert (outcome.code, outcome.err) == (3, "Error: standard output is closed\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is a device of Linux")
+@pytest.mark.parametrize("arguments", ["check ds_config.json", "rules", "schema"])
+def test_an_answer_that_cannot_be_written(folder: Path, arguments: str) -> None:
+    """1 would say that an error was found in the config."""
+    program = "from dsguard.cli.app import main; main()"
+    with open("/dev/full", "w") as full:
+        outcome = subprocess.run(
+            [sys.executable, "-c", program, *arguments.split()],
+            cwd=folder,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    message = "Error: cannot write to standard output: No space left on device\n"
+    assert (outcome.returncode, outcome.stderr) == (3, message)
+
+
+def test_a_release_that_nobody_knows_yet_is_not_passed_off_as_known(
+    dsguard: Dsguard, folder: Path
+) -> None:
+    outcome = dsguard("check ds_config.json --target 99.1", folder)
+    assert f"99.1 (as --target says; newer than {NEWEST_KNOWN}" in outcome.out
+    assert "newer than" not in dsguard("check ds_config.json --target 0.19.8", folder).out
+
+
+def test_no_place_of_a_template_is_to_be_quoted(dsguard: Dsguard, folder: Path) -> None:
+    text = '{"train_batch_size": TOTAL,\n "train_micro_batch_size_per_gpu": MICRO,\n}\n'
+    (folder / "template.json").write_text(text)
+    out = dsguard("check template.json", folder).out
+    assert out.count("if a script fills in this place") == 2
+    assert 'write "MICRO"' not in out
 
 
 def test_a_folder_is_searched_for_configs(dsguard: Dsguard, folder: Path) -> None:
@@ -155,7 +288,8 @@ def test_output_file_gets_the_report(dsguard: Dsguard, folder: Path) -> None:
 def test_select_and_ignore(dsguard: Dsguard, folder: Path) -> None:
     (folder / "two.json").write_text('{"train_batch_sise": 8}')
     assert dsguard("check two.json --select schema --ignore unknown-key", folder).code == 0
-    assert dsguard("check two.json --select DSG2 -o concise", folder).out.count("\n") == 1
+    assert dsguard("check two.json --select dsg2 -o concise", folder).out.count("\n") == 1
+    assert dsguard("check two.json --select ,", folder).code == 2
     assert dsguard("check two.json -o concise", folder).out.count("\n") == 2
 
 

@@ -68,7 +68,7 @@ def test_defaults_of_what_is_left_out(dsguard: Dsguard, folder: Path) -> None:
     [
         ("upgrade-check", 2, "name a config"),
         ("upgrade-check ds.json --from 0.1.0", 2, "older than"),
-        ("upgrade-check ds.json --to next", 2, "not a DeepSpeed version"),
+        ("upgrade-check ds.json --from 0.16.4 --to next", 2, "not a DeepSpeed version"),
         ("upgrade-check gone.json --from 0.18.0", 3, "does not exist"),
     ],
 )
@@ -77,3 +77,22 @@ def test_bad_input(dsguard: Dsguard, folder: Path, line: str, code: int, words: 
     outcome = dsguard(line, folder)
     assert outcome.code == code
     assert words in " ".join((outcome.out + outcome.err).split())
+
+
+@pytest.mark.parametrize("releases", ["--from 0.16.4 --to 99.1", "--from 99.1 --to 0.16.4"])
+def test_a_release_that_nobody_knows_yet(dsguard: Dsguard, folder: Path, releases: str) -> None:
+    """Whether nothing changes in it cannot be said."""
+    write(folder)
+    outcome = dsguard(f"upgrade-check ds.json {releases}", folder)
+    assert outcome.code == 2
+    assert "DeepSpeed 99.1 is newer than" in outcome.err
+
+
+def test_no_release_to_come_from(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsguard.facts.target.installed", lambda package: None)
+    write(folder)
+    outcome = dsguard("upgrade-check ds.json", folder)
+    assert outcome.code == 2
+    assert "--from: no DeepSpeed that dsguard knows is installed here" in outcome.err

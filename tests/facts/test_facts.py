@@ -166,3 +166,10 @@ def test_a_script_that_spells_the_config_is_its_reader(tmp_path: Path) -> None:
     assert isinstance(found, Known)
     assert found.origin.describe() == "train.py:1:30"
     assert report.findings == []
+
+
+def test_elasticity_overwrites_the_batch_sizes(tmp_path: Path) -> None:
+    config = MICRO | {"elasticity": {"enabled": True}}
+    found = fact(config, PLAIN, "train_batch_size", tmp_path, target="0.19.7")
+    assert found == Unknown("elasticity computes the batch sizes")
+    assert known(config, PLAIN, "train_batch_size", tmp_path) == 8

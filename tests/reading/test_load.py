@@ -55,6 +55,11 @@ def test_a_missing_file_with_a_neighbour_of_a_like_name(config: Path) -> None:
     assert error.help == f"did you mean {config}?"
 
 
+def test_an_ending_in_common_makes_no_two_names_alike(config: Path) -> None:
+    config.with_name("zero.json").touch()
+    assert refusal(config.with_name("gone.json")).help == ""
+
+
 def test_a_missing_file_without_a_like_neighbour(config: Path) -> None:
     assert refusal(config.with_name("zzz")).help == ""
 

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
-from dsguard.schema.problem import ProblemKind
-from dsguard.schema.validate import validate
 from tests.releases.asking import Answer
 
 
@@ -36,6 +34,13 @@ EXPLAINED = (
         answer="AssertionError: GDS currently only supported for CUDA accelerator",
     ),
     Explained(
+        "0.9.0 reads the config before it makes the process group, so it counts one process; the "
+        "processes asked here tell it the number, as a script does that makes the group first.",
+        key="train_batch_size",
+        answer="accepted",
+        before="0.9.1",
+    ),
+    Explained(
         "Elasticity computes the batch sizes from the number of processes; dsguard checks its "
         "settings and does not repeat the computation.",
         key="elasticity",
@@ -43,10 +48,11 @@ EXPLAINED = (
         before="0.19.8",
     ),
     Explained(
-        "The facts divide the world by sequence_parallel_size for every release; DeepSpeed does "
-        "so from 0.17.0 on, and falls back to one rank where that fails up to 0.19.2.",
+        "A sequence_parallel_size that the world cannot be divided by made it one rank in "
+        "silence; the facts leave the number of ranks unknown then.",
         key="sequence_parallel_size",
         answer="accepted|AssertionError: .*batch|AssertionError: Gradient accumulation",
+        since="0.17.0",
         before="0.19.3",
     ),
 )
@@ -64,6 +70,4 @@ def explanation(config: Any, version: str, answer: Answer) -> str | None:
             and re.match(row.answer, answer.refused or "accepted")
         ):
             return row.reason
-    if any(p.kind is ProblemKind.PLACEHOLDER for p in validate(config, release)):
-        return "It is a template: what stands for its placeholders is not known."
     return None

@@ -103,10 +103,10 @@ class Judge:
     def _read(self, config: dict[str, Any]) -> Any:
         if "mesh_device" not in self._config.__init__.__code__.co_varnames:
             return self._config(config)
-        # deepspeed.initialize makes the mesh from these two keys.
-        if {"sequence_parallel_size", "data_parallel_size"} <= config.keys():
-            group = config["data_parallel_size"]
-            mesh = types.SimpleNamespace(get_group=lambda mesh_dim: group)
+        # deepspeed.initialize makes a mesh where both sizes are given.
+        sizes = [config.get(f"{kind}_parallel_size") for kind in ("data", "sequence")]
+        if all(isinstance(size, int) and size > 0 for size in sizes):
+            mesh = types.SimpleNamespace(get_group=lambda mesh_dim: sizes[0])
             return self._config(config, mesh_device=mesh)
         return self._config(config)
 

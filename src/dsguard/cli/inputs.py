@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dsguard.checking import Settings, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
 from dsguard.cli.pair import Input, pair_of_launch
-from dsguard.launch.context import Command, LaunchContext
+from dsguard.frontends.detect import config_argument
+from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
-from dsguard.reading.load import load_bytes, load_path
+from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
 from dsguard.schema.sniff import looks_like_deepspeed
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
+_STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -29,34 +34,56 @@ def collect(
     launch = read_command(command, settings) if command is not None else None
     inputs: list[Input] = []
     failures: list[Failure] = []
-    for name in names or [""]:
+    script = _started_script(launch, settings) if launch is not None else ""
+    if script:
+        help = f"check the script itself: dsguard check {shlex.quote(script)}"
+        return [], [Failure("launch command", f"starts {script}, a script of its own", help)]
+    if not names and launch is not None:
+        _sort_in(pair_of_launch(launch, settings, "launch command"), inputs, failures)
+    for name in names:
         try:
             for found in _from_name(name, launch, settings):
-                if isinstance(found, Failure):
-                    failures.append(found)
-                    continue
-                if found.worth_checking:
-                    inputs.append(found)
-                if found.gap is not None:
-                    failures.append(found.gap)
+                _sort_in(found, inputs, failures)
         except ReadError as error:
             failures.append(Failure(error.subject, error.message, error.help))
     return inputs, failures
+
+
+def _started_script(launch: LaunchContext, settings: Settings) -> str:
+    """The script of launches that ``bash run.sh``, ``sbatch job.sh`` and the like start."""
+    if launch.launcher is not LauncherName.UNKNOWN or config_argument(launch) is not None:
+        return ""
+    words = [word.text for word in launch.command.words]
+    for word in words if words[:1] and words[0] in _STARTERS else words[:1]:
+        with suppress(ReadError):
+            if holds_launches(load_path(settings.folder / word)):
+                return word
+    return ""
+
+
+def _sort_in(found: Input | Failure, inputs: list[Input], failures: list[Failure]) -> None:
+    if isinstance(found, Failure):
+        failures.append(found)
+        return
+    if found.worth_checking:
+        inputs.append(found)
+    if found.gap is not None:
+        failures.append(found.gap)
 
 
 def _from_name(
     name: str, launch: LaunchContext | None, settings: Settings
 ) -> Iterator[Input | Failure]:
     if not name:
-        if launch is not None:
-            yield pair_of_launch(launch, settings, "launch command")
-        return
+        raise ReadError("''", "is no file name", "is a variable of the shell empty?")
     if name == "-":
-        yield Input(load_bytes(sys.stdin.buffer.read(), "<stdin>"), None, launch, settings)
+        yield Input(_standard_input(), None, launch, settings)
         return
     path = Path(name)
-    if path.is_dir():
-        found = [Input(source, file, launch, settings) for file, source in _configs_below(path)]
+    if _is_folder(path):
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise ReadError(name, "may not be read by this user", "check its permissions")
+        found = list(_configs_below(path, launch, settings))
         if not found:
             raise ReadError(
                 name,
@@ -83,23 +110,42 @@ def _from_name(
     yield job or Input(source, path, launch, settings)
 
 
-def _configs_below(folder: Path) -> Iterator[tuple[Path, Source]]:
+def _standard_input() -> Source:
+    if sys.stdin is None:  # closed by the caller, as `<&-` does
+        raise ReadError("<stdin>", "is closed")
+    source = load_bytes(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>")
+    if holds_launches(source):
+        raise ReadError("<stdin>", "is a script, not a config", "pass the script as a file")
+    return source
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False  # out of reach or no possible path; reading it says so
+
+
+def _configs_below(
+    folder: Path, launch: LaunchContext | None, settings: Settings
+) -> Iterator[Input | Failure]:
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if any(part.startswith(".") or part in _SKIPPED for part in inside[:-1]):
             continue
-        if path.suffix not in _CONFIG_SUFFIXES or not path.is_file():
+        if path.suffix not in _CONFIG_SUFFIXES or _is_folder(path):
             continue
+        # What cannot be read cannot be recognised by its keys, only by the name people give it.
         try:
             source = load_path(path, str(path))
             if looks_like_deepspeed(parse(source).value):
-                yield path, source
-        except ReadError:
-            continue
-        except HjsonSyntaxError:
-            # A broken file cannot be recognised by its keys, only by the name people give it.
+                yield Input(source, path, launch, settings)
+        except ReadError as error:
             if _named_like_config(path.name):
-                yield path, source
+                yield Failure(error.subject, error.message, error.help)
+        except HjsonSyntaxError:
+            if _named_like_config(path.name):
+                yield Input(source, path, launch, settings)
 
 
 def _named_like_config(name: str) -> bool:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+import typer
+
 from dsguard.launch.context import Command
+from dsguard.launch.words import ShellSyntaxError
 
 
 @dataclass(frozen=True)
@@ -16,8 +21,29 @@ class LaunchWords:
     given: bool
 
     def command(self) -> Command | None:
-        """The launch command, None where there was no ``--``."""
-        return Command.of_words(self.words) if self.given else None
+        """The launch command, None where there was no ``--``.
+
+        One word with white space is a whole command in quotes, as ``-- "$LAUNCH"`` gives it,
+        unless there is a file of that name.
+        """
+        if not self.given:
+            return None
+        if len(self.words) == 1 and len(self.words[0].split()) > 1:
+            with suppress(ShellSyntaxError):
+                command = Command.of_text(self.words[0])
+                # Unlike Path.is_file, this takes any text.
+                if command.words and not os.path.isfile(self.words[0]):  # noqa: PTH113
+                    return command
+        return Command.of_words(self.words)
+
+    def refuse_empty(self) -> None:
+        """Stop where ``--`` is given and no command behind it, as by an empty shell variable.
+
+        Raises:
+            typer.BadParameter: the program exits with 2.
+        """
+        if self.given and not any(word.strip() for word in self.words[:1]):
+            raise typer.BadParameter("no launch command follows --", param_hint="--")
 
 
 def split_off_launch(arguments: Sequence[str]) -> tuple[list[str], LaunchWords]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -89,7 +90,8 @@ def settings_of(
         raise typer.BadParameter(str(error), param_hint="--target") from None
     except SelectionError as error:
         raise typer.BadParameter(str(error), param_hint="--select/--ignore") from None
-    if hostfile is not None and not hostfile.is_file():
+    # Unlike Path.is_file, this takes any text and a folder out of reach.
+    if hostfile is not None and not os.path.isfile(hostfile):  # noqa: PTH113
         raise typer.BadParameter(f"there is no file {hostfile}", param_hint="--hostfile")
     name = None if front_end is FrontEndChoice.AUTO else FrontEndName(front_end.value)
     return Settings(

@@ -4,21 +4,51 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
 
 from dsguard.render.stream import ColorChoice, Look, look_of
+
+INCOMPLETE = 3
+"""Exit code: nothing to check, unreadable input, a crashed rule, or nowhere to write."""
 
 
 def stdout_look(color: ColorChoice) -> Look:
     """How standard output wants to be written."""
-    return look_of(sys.stdout, os.environ, color)
+    with _told():
+        return look_of(sys.stdout, os.environ, color)
 
 
 def emit(text: str) -> None:
     """Write text made for standard output's own look."""
-    sys.stdout.write(text)
+    with _told():
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def emit_json(text: str) -> None:
     """Write JSON, which is UTF-8 whatever the terminal's encoding (RFC 8259)."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8"))
+    with _told():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say that an answer cannot be written: exit code 1 would say that an error was found."""
+    if sys.stdout is None:  # closed by the caller, as `>&-` does
+        typer.echo("Error: standard output is closed", err=True)
+        raise typer.Exit(INCOMPLETE)
+    try:
+        yield
+    except BrokenPipeError:  # the reader has seen enough; typer ends the program quietly
+        raise
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        typer.echo(f"Error: cannot write to standard output: {reason}", err=True)
+        # What is left in the buffer cannot be written at exit either.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        raise typer.Exit(INCOMPLETE) from None

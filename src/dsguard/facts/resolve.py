@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,9 @@ from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import may_be_deepspeed
 from dsguard.schema.validate import validate
 from dsguard.script.script import Script
+
+NO_ELASTICITY_SINCE = Version("0.19.8")
+"""From this release the elasticity block is refused."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,15 @@ def resolve(
             return _unseen(requests, reader, key, unread)
         return _settle(readable, requests, reader, key)
 
+    elastic = _is_elastic(readable, Version(target.version))
+
+    def size(key: str) -> Fact | None:
+        return Unknown("elasticity computes the batch sizes") if elastic else _number(settle, key)
+
     batch = solve(
-        _number(settle("train_batch_size"), "train_batch_size"),
-        _number(settle("train_micro_batch_size_per_gpu"), "train_micro_batch_size_per_gpu"),
-        _number(settle("gradient_accumulation_steps"), "gradient_accumulation_steps"),
+        size("train_batch_size"),
+        size("train_micro_batch_size_per_gpu"),
+        size("gradient_accumulation_steps"),
         sizes.data_parallel,
     )
     facts: dict[FactName, Fact] = {
@@ -191,7 +199,14 @@ def _unseen(requests: Requests, reader: FrontEnd | None, key: str, reason: str) 
     return Unknown(reason, (request.candidate,) if request is not None else ())
 
 
-def _number(fact: Fact | None, key: str) -> Fact | None:
+def _is_elastic(document: Document | None, target: Version) -> bool:
+    """Whether DeepSpeed overwrites the batch sizes, as releases with elasticity do."""
+    enabled = written(document, "elasticity.enabled")
+    return target < NO_ELASTICITY_SINCE and enabled is not None and bool(enabled.value)
+
+
+def _number(settle: Callable[[str], Fact | None], key: str) -> Fact | None:
+    fact = settle(key)
     if isinstance(fact, Known) and not is_number(fact.value):
         return Unknown(f"{key} is not a number in the config")
     if isinstance(fact, Known) and not is_count(fact.value):

@@ -102,5 +102,7 @@ def _did_you_mean(path: Path) -> str:
         return f"the folder {path.parent} does not exist either"
     except OSError:
         return ""
-    alike = difflib.get_close_matches(path.name, names, n=1)
+    # Most names beside a config end in .json: an end in common makes no two names alike.
+    stems = [name for name in names if difflib.get_close_matches(path.stem, [Path(name).stem])]
+    alike = difflib.get_close_matches(path.name, stems, n=1)
     return f"did you mean {path.parent / alike[0]}?" if alike else ""

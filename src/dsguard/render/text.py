@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from packaging.version import Version
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from dsguard.model.finding import Because, Confidence, Finding, Safety, Severity
-from dsguard.model.report import Check, Failure, Report, TargetOrigin
+from dsguard.model.report import Check, Failure, Report, Target, TargetOrigin
 from dsguard.model.source import Location, Source
 from dsguard.render.characters import ellipsis, sentence
 from dsguard.render.order import findings_in_order
@@ -22,6 +23,7 @@ from dsguard.render.paint import FAINT, FRAME, GOOD, SEVERITY, paint
 from dsguard.render.snippet import GAP, Mark, draw
 from dsguard.render.values import show_value
 from dsguard.render.wording import check_name, counted, place
+from dsguard.schema.keys import NEWEST_KNOWN
 
 _UNLIMITED = 160
 """Where a source line is cut when there is no terminal: a config may be one line of 100 kB."""
@@ -165,8 +167,7 @@ class _Page:
             found += ", and the answer is incomplete" if problems else ", the answer is incomplete"
             style = SEVERITY[Severity.ERROR]
         targets = dict.fromkeys(
-            f"{check.target.version} ({_TARGET_ORIGIN[check.target.origin]})"
-            for check in report.checks
+            f"{check.target.version} ({_why(check.target)})" for check in report.checks
         )
         judged = f"; judged by DeepSpeed {', '.join(targets)}" if targets else ""
         return Text.assemble((found, style), self._safe(judged))
@@ -241,3 +242,10 @@ def _amount(checks: Sequence[Check]) -> str:
     if len(files) == len(checks):
         return counted(len(files), "file")
     return f"{counted(len(checks), 'check')} of {counted(len(files), 'file')}"
+
+
+def _why(target: Target) -> str:
+    why = _TARGET_ORIGIN[target.origin]
+    if Version(Version(target.version).base_version) > NEWEST_KNOWN:
+        why += f"; newer than {NEWEST_KNOWN}, the last that dsguard knows, and taken for it"
+    return why

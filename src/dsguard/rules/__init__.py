@@ -39,7 +39,7 @@ def all_rules() -> tuple[Rule[Case], ...]:
 def find_rule(name: str) -> Rule[Case] | None:
     """The rule with this code or slug."""
     for rule in all_rules():
-        if name in (rule.meta.code, rule.meta.slug):
+        if name.upper() == rule.meta.code or name == rule.meta.slug:
             return rule
     return None
 

@@ -18,7 +18,9 @@ def _at_least(least: int) -> Takes:
 
 
 def _are_batch_sizes(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(v, int) and v > 0 for v in value)
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(v, int) and v > 0 for v in value)
+    )
 
 
 def _is_version(value: Any) -> bool:
@@ -84,12 +86,46 @@ class Elasticity(UncheckedBlock):
                 at.child("max_gpus") if {"min_gpus", "max_gpus"} <= given.keys() else None,
                 f"{at.dotted}.min_gpus is {least} and {at.dotted}.max_gpus {most}",
             )
-        parallel, version = given.get("model_parallel_size", 1), given.get("version", 0.2)
-        if _at_least(2).test(parallel) and _is_version(version) and float(version) != 0.2:
-            yield wording.combination(
-                at.child("model_parallel_size"),
-                parallel,
-                at.child("version"),
-                f"{at.dotted}.model_parallel_size is {parallel}, which {at.dotted}.version 0.1 "
-                "does not support",
-            )
+        yield from _version_2_needed(given, at)
+        yield from _too_large(given, at)
+
+
+def _version_2_needed(given: dict[str, Any], at: Place) -> Iterator[Problem]:
+    """Only version 0.2 knows of model parallelism, and it splits nodes evenly."""
+    parallel, version = given.get("model_parallel_size", 1), given.get("version", 0.2)
+    in_node = given.get("num_gpus_per_node", 1)
+    if not _at_least(2).test(parallel) or not _is_version(version):
+        return
+    place = at.child("model_parallel_size")
+    if float(version) != 0.2:
+        yield wording.combination(
+            place,
+            parallel,
+            at.child("version"),
+            f"{place.dotted} is {parallel}, which {at.dotted}.version 0.1 does not support",
+        )
+    elif _at_least(1).test(in_node) and in_node % parallel:
+        yield wording.combination(
+            place,
+            parallel,
+            at.child("num_gpus_per_node") if "num_gpus_per_node" in given else None,
+            f"{place.dotted} is {parallel}, which does not divide {at.dotted}.num_gpus_per_node "
+            f"{in_node}",
+        )
+
+
+def _too_large(given: dict[str, Any], at: Place) -> Iterator[Problem]:
+    """Every micro batch has to fit into the largest batch (version 0.1)."""
+    sizes: Any = given.get("micro_batch_sizes")
+    largest: Any = given.get("max_train_batch_size")
+    version = given.get("version", 0.2)
+    if not _is_version(version) or float(version) != 0.1:
+        return
+    if _are_batch_sizes(sizes) and _at_least(1).test(largest) and max(sizes) > largest:
+        yield wording.combination(
+            at.child("micro_batch_sizes"),
+            sizes,
+            at.child("max_train_batch_size"),
+            f"{at.dotted}.micro_batch_sizes holds {max(sizes)}, more than "
+            f"{at.dotted}.max_train_batch_size {largest}",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import types
 from functools import cache
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -39,6 +40,8 @@ def _as_of(block: type[BlockT], release: Version) -> type[BlockT]:
         annotation = _of_release(written, release, lax)
         if annotation != _annotation(info) or default is not SAME:
             changed[name] = (annotation, _field(info, default))
+    if release == NEWEST_KNOWN and not changed and not gone:
+        return block
     made = create_model(block.__name__, __base__=block, __doc__=block.__doc__, **changed)
     for name in gone:
         # The model is built on first use, so what is taken out now is never part of it. What it
@@ -71,7 +74,7 @@ def _annotation(info: FieldInfo) -> Any:
 
 
 def _annotated(annotation: Any, marks: list[Any]) -> Any:
-    return Annotated.__class_getitem__((annotation, *marks)) if marks else annotation  # type: ignore[attr-defined]
+    return operator.getitem(Annotated, (annotation, *marks)) if marks else annotation
 
 
 def _field(info: FieldInfo, default: Any) -> Any:

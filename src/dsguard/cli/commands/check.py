@@ -13,7 +13,7 @@ import typer
 from dsguard.cli import options
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import emit, emit_json, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, emit_json, stdout_look
 from dsguard.cli.pair import Input
 from dsguard.model.finding import Severity
 from dsguard.model.report import Check, Report
@@ -21,9 +21,6 @@ from dsguard.render.concise import render_concise
 from dsguard.render.json_report import render_json
 from dsguard.render.stream import ColorChoice, Look
 from dsguard.render.text import render_text
-
-INCOMPLETE = 3
-"""Exit code: nothing to check, unreadable input or a crashed rule."""
 
 _MANY = 50
 """From so many files a progress bar is shown on a terminal."""
@@ -72,7 +69,14 @@ def check(
         Path | None, typer.Option(metavar="FILE", help="Write the report here, not to stdout.")
     ] = None,
     verbose: Annotated[
-        int, typer.Option("--verbose", "-v", count=True, help="Also say which rules were skipped.")
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            help="Also say which rules were skipped.",
+        ),
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     color: options.Color = ColorChoice.AUTO,
@@ -90,8 +94,7 @@ def check(
             "name a config, a folder or - for standard input, or give a launch command after --",
             param_hint="CONFIG",
         )
-    if launch.given and not launch.words:
-        raise typer.BadParameter("no launch command follows --", param_hint="--")
+    launch.refuse_empty()
     settings = options.settings_of(
         target, world_size, hostfile, gpus_per_node, front_end, select, ignore
     )

@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.commands.check import INCOMPLETE
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import emit, emit_json, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, emit_json, stdout_look
 from dsguard.model.fact import FACT_NAMES, FactName
 from dsguard.model.report import Check, Report
 from dsguard.render.chain import render_chain
@@ -58,10 +57,11 @@ def facts(
     Example: dsguard facts ds_config.json -- deepspeed --num_gpus 4 train.py
     """
     launch: LaunchWords = context.obj
-    if config is None and not launch.words:
+    if config is None and not launch.given:
         raise typer.BadParameter(
             "name a config, or give a launch command after --", param_hint="CONFIG"
         )
+    launch.refuse_empty()
     explained = _fact_name(explain) if explain is not None else None
     # Facts need no rules: their findings are `dsguard check`'s.
     settings = options.settings_of(target, world_size, hostfile, gpus_per_node, front_end)

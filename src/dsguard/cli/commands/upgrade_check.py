@@ -8,13 +8,12 @@ import typer
 from packaging.version import Version
 
 from dsguard.cli import options
-from dsguard.cli.commands.check import INCOMPLETE
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import emit, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, stdout_look
 from dsguard.facts.target import TargetError, resolve_target
 from dsguard.model.finding import Severity
-from dsguard.model.report import Report
+from dsguard.model.report import Report, TargetOrigin
 from dsguard.render.stream import ColorChoice
 from dsguard.render.text import render_text
 from dsguard.render.upgrade import render_upgrade
@@ -48,10 +47,11 @@ def upgrade_check(
     Exits with 1 when an error appears with the new release.
     """
     launch: LaunchWords = context.obj
-    if config is None and not launch.words:
+    if config is None and not launch.given:
         raise typer.BadParameter(
             "name a config, or give a launch command after --", param_hint="CONFIG"
         )
+    launch.refuse_empty()
     releases = _release(old, "--from"), _release(new, "--to", newest=True)
     settings = options.settings_of(str(releases[1]), world_size, hostfile, gpus_per_node, front_end)
     names = [config] if config is not None else ()
@@ -73,6 +73,18 @@ def _release(text: str | None, option: str, *, newest: bool = False) -> Version:
     if text is None and newest:
         return NEWEST_KNOWN
     try:
-        return Version(resolve_target(text).version)
+        target = resolve_target(text)
     except TargetError as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
+    if target.origin is TargetOrigin.NEWEST_KNOWN:
+        raise typer.BadParameter(
+            "no DeepSpeed that dsguard knows is installed here; give the release you come from",
+            param_hint=option,
+        )
+    version = Version(target.version)
+    if Version(version.base_version) > NEWEST_KNOWN:
+        raise typer.BadParameter(
+            f"DeepSpeed {version} is newer than {NEWEST_KNOWN}, the last that dsguard knows",
+            param_hint=option,
+        )
+    return version

@@ -11,6 +11,7 @@ from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Sever
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Array, Document, Node, Object, Scalar, join_pointer
+from dsguard.schema.problem import ProblemKind
 
 _MEANT = {"true": "true", "false": "false", "none": "null", "null": "null"}
 # A comma at the end and a comment set off by white space or a comma: not written to be text.
@@ -33,6 +34,8 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
     if case.document is None or (case.front_end is not None and case.front_end.strict_json):
         return  # a strict reader stops at a string without quotes; not-strict-json says it
     judged = {problem.pointer for problem in case.problems}
+    # The placeholders of a template are one problem, which stands at the first of them.
+    template = any(problem.kind is ProblemKind.PLACEHOLDER for problem in case.problems)
     for pointer, scalar in _bare_strings(case.document):
         text = str(scalar.value)
         core = _SWALLOWED.sub("", text, count=1)
@@ -41,7 +44,7 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
             continue
         fix = None
         help = "write the number as JSON does"
-        if not what and pointer in judged and _PLACEHOLDER.fullmatch(core):
+        if not what and (template or pointer in judged) and _PLACEHOLDER.fullmatch(core):
             help = "if a script fills in this place, check the file that it writes"
         elif meant is not None:
             # "True" alone counts as true wherever DeepSpeed looks, so writing true changes nothing.
