@@ -26,6 +26,7 @@ def judged(config: dict[str, Any]) -> list[Problem]:
         "CONFIG_BATCH_SIZE",
         "CONFIG_BATCH_SIZE,",
         "MBSIZE,",
+        "CL_1st_MIN,",
         "${BATCH}",
         "${batch:-8},",
         "$BATCH",
