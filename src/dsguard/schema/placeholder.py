@@ -30,7 +30,8 @@ _WORD = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 """CONFIG_BATCH_SIZE: in capitals, and of more than one part."""
 
 _BARE_WORD = re.compile(r"[A-Z](?:[A-Z0-9_]|(?<=[0-9])(?:st|nd|rd|th)(?![a-z])){2,}")
-"""MBSIZE or CL_1st_MIN, where a comma follows: HJSON reads a word without quotes up to the end of the line."""
+"""MBSIZE or CL_1st_MIN, where a comma follows: HJSON reads a word without quotes up to the end
+of the line."""
 
 _REAL_WORDS = frozenset(
     {"ADAGRAD", "ADAM", "ADAMW", "AUTO", "BF16", "CPU", "CUDA", "FAIL", "FALSE", "FAST", "FP16"}
