@@ -38,7 +38,7 @@ from dsguard.model.fact import (
     Unknown,
 )
 from dsguard.model.report import Target, TargetOrigin
-from dsguard.model.tree import Document, Object, split_pointer
+from dsguard.model.tree import Document, Object, dotted
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import may_be_deepspeed
 from dsguard.schema.validate import validate
@@ -153,8 +153,7 @@ def _front_end(
 def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
     """Whether the config leaves a value that some trainer fills."""
     return any(
-        problem.kind is ProblemKind.UNFILLED_AUTO
-        and some_trainer_fills(".".join(split_pointer(problem.pointer)))
+        problem.kind is ProblemKind.UNFILLED_AUTO and some_trainer_fills(dotted(problem.pointer))
         for problem in problems
     )
 

@@ -158,6 +158,12 @@ class Document:
             return Location(self.source, member.span, pointer)
         return Location(self.source, node.span, pointer)
 
+    @property
+    def start(self) -> Location:
+        """The first character of the root: the place of what the whole document lacks or is."""
+        span = self.root.span
+        return Location(self.source, span._replace(end=span.start + 1), "")
+
     def objects(self) -> Iterator[tuple[str, Object]]:
         """Every object with its pointer, outermost first."""
         stack: list[tuple[str, Node]] = [("", self.root)]
@@ -204,3 +210,8 @@ def split_pointer(pointer: str) -> list[str]:
         token.replace("~1", "/").replace("~0", "~")
         for token in pointer.removeprefix("/").split("/")
     ]
+
+
+def dotted(pointer: str) -> str:
+    """DeepSpeed's dotted name of a key: ``zero_optimization.stage``."""
+    return ".".join(split_pointer(pointer))

@@ -70,9 +70,6 @@ def _place(document: Document) -> tuple[Location, str]:
             return document.locate(f"/{key}"), ": null counts as absent"
     if document.get(f"/{_STEPS}") is not None:
         return document.locate(f"/{_STEPS}", "key"), f", and {_STEPS} alone is not enough"
-    start = document.locate("")
     root = document.root
     empty = isinstance(root, Object) and not root.members
-    return start._replace(span=start.span._replace(end=start.span.start + 1)), (
-        ": the config is empty" if empty else ""
-    )
+    return document.start, ": the config is empty" if empty else ""

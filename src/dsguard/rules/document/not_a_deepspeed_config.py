@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
 from dsguard.model.tree import Object
 from dsguard.schema.keys import find
 from dsguard.schema.names import is_comment
@@ -34,7 +33,7 @@ def not_a_deepspeed_config(case: Case, report: Reporter) -> Iterator[Finding]:
     else:
         evidence = f"DeepSpeed reads none of its keys ({_few(keys)})"
     yield report(
-        Location(case.document.source, root.span._replace(end=root.span.start + 1), ""),
+        case.document.start,
         "this does not look like a DeepSpeed config, so nothing else was checked: " + evidence,
         Consequence.NOTE,
         confidence=Confidence.MEDIUM,

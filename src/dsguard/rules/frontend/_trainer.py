@@ -7,7 +7,6 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.frontends.requests import Request
 from dsguard.launch.context import Argument, LauncherName
 from dsguard.model.finding import Confidence
-from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object
 
 PRECISIONS = ("fp16", "bf16")
@@ -21,12 +20,6 @@ def read_by(case: Case, *names: FrontEndName) -> Document | None:
     if case.front_end is None or case.front_end.name not in names:
         return None
     return case.document
-
-
-def start_of(document: Document) -> Location:
-    """Where to point when the config lacks something: its first character."""
-    whole = document.locate("")
-    return whole._replace(span=whole.span._replace(end=whole.span.start + 1))
 
 
 def launcher_option(case: Case, name: str) -> Argument | None:

@@ -13,7 +13,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document
-from dsguard.rules.frontend._trainer import handed_on, read_by, start_of
+from dsguard.rules.frontend._trainer import handed_on, read_by
 
 _KEY = "gradient_accumulation_steps"
 
@@ -52,7 +52,7 @@ def accumulation_not_in_config(case: Case, report: Reporter) -> Iterator[Finding
             help=help,
         )
         return
-    at = start_of(document)
+    at = document.start
     if handed_on(case):
         yield report(
             at,

@@ -11,7 +11,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.frontend._trainer import read_by, start_of
+from dsguard.rules.frontend._trainer import read_by
 
 _KEY = "gradient_clipping"
 
@@ -46,7 +46,7 @@ def clipping_not_applied(case: Case, report: Reporter) -> Iterator[Finding]:
     else:
         effect = f"clips at {number(fact.value)}" if fact.value else "does not clip"
         said = f"{_KEY} is not in the config, so DeepSpeed {case.target.version} {effect}"
-        at = start_of(document)
+        at = document.start
     filled = case.front_end.name is FrontEndName.TRANSFORMERS
     plain = case.front_end.name is FrontEndName.PLAIN
     yield report(

@@ -12,7 +12,7 @@ from dsguard.launch.context import Argument
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.frontend._trainer import handed_on, launcher_option, read_by, start_of
+from dsguard.rules.frontend._trainer import handed_on, launcher_option, read_by
 
 
 class _Filled(NamedTuple):
@@ -59,7 +59,7 @@ def launcher_option_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         if value is not None and value.origin.location is not None:
             at, said = value.origin.location, f"{key} is {value.value} in the config"
         else:
-            at, said = start_of(document), f"{key} is not in the config"
+            at, said = document.start, f"{key} is not in the config"
         yield report(
             at,
             f'{said}, and accelerate launch fills only "auto": {option.flag} {option.value} has '

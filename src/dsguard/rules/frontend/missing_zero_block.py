@@ -8,7 +8,7 @@ from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.frontend._trainer import read_by, start_of
+from dsguard.rules.frontend._trainer import read_by
 
 
 @rule(
@@ -28,7 +28,7 @@ def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
     node = document.get("/zero_optimization")
     if node is None:
         yield report(
-            start_of(document),
+            document.start,
             f"the config has no zero_optimization block, and {case.front_end.title} stops without "
             "one",
             Consequence.REFUSED,

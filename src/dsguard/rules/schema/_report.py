@@ -20,7 +20,7 @@ from dsguard.model.finding import (
     Severity,
 )
 from dsguard.model.rule import Reporter
-from dsguard.model.tree import split_pointer
+from dsguard.model.tree import dotted
 from dsguard.schema.keys import find
 from dsguard.schema.problem import Problem, ProblemKind
 
@@ -36,11 +36,6 @@ _SURE = 0.85
 """How much alike two names are before one of them is taken for a slip of the other."""
 
 _JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-
-
-def dotted(pointer: str) -> str:
-    """DeepSpeed's dotted name of a key: ``zero_optimization.stage``."""
-    return ".".join(split_pointer(pointer))
 
 
 def report_problems(case: Case, report: Reporter, kind: ProblemKind) -> Iterator[Finding]:

@@ -11,7 +11,6 @@ from dsguard.facts.values import written
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
 from dsguard.model.tree import Object
 from dsguard.rules.schema._known_bugs import KNOWN_BUGS, KnownBug
 
@@ -34,7 +33,7 @@ def known_bug(case: Case, report: Reporter) -> Iterator[Finding]:
             continue
         at = document.locate(bug.pointer, "member")
         if at.pointer == "":
-            at = Location(at.source, at.span._replace(end=at.span.start + 1), "")
+            at = document.start
         facts = ((name, case.facts[name]) for name in bug.facts)
         yield report(
             at,

@@ -9,8 +9,8 @@ from dsguard.frontends.base import AUTO
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.tree import Document, Object, join_pointer
-from dsguard.rules.schema._report import dotted, report_problem
+from dsguard.model.tree import Document, Object, dotted, join_pointer
+from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
 
 
