@@ -130,6 +130,9 @@ def _serve() -> None:
     )
     for line in sys.stdin:
         print(json.dumps(asdict(_judge(**json.loads(line)))), file=answers, flush=True)
+    # Every verdict is told. A refused config leaves threads of PyTorch and DeepSpeed behind, and
+    # an ordinary exit that runs their destructors can abort ("terminate called ...").
+    os._exit(0)
 
 
 def _judge(config: dict[str, Any], client: str | None, step: bool, ask: list[str]) -> Verdict:
