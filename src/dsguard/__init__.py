@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsguard.api import check_file, check_text
+    from dsguard.runtime import Guard, GuardViolation, guard
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "check_file", "check_text"]
+__all__ = ["Guard", "GuardViolation", "__version__", "check_file", "check_text", "guard"]
 
-_HOMES = {"check_file": "dsguard.api", "check_text": "dsguard.api"}
+_HOMES = {
+    "Guard": "dsguard.runtime",
+    "GuardViolation": "dsguard.runtime",
+    "check_file": "dsguard.api",
+    "check_text": "dsguard.api",
+    "guard": "dsguard.runtime",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,108 @@
+"""``guard(engine)``: from an engine and an expectation to an attached guard."""
+
+from __future__ import annotations
+
+import difflib
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from dsguard.runtime.engines.deepspeed import attach_deepspeed, is_deepspeed_engine
+from dsguard.runtime.expectation import Expected
+from dsguard.runtime.place import here
+from dsguard.runtime.plan import Plan
+from dsguard.runtime.records import Record
+from dsguard.runtime.reporting import Notebook, OnViolation
+from dsguard.runtime.rule import GuardRule, all_guard_rules
+from dsguard.runtime.session import Guard
+
+_guards: weakref.WeakKeyDictionary[Any, weakref.ReferenceType[Guard]] = weakref.WeakKeyDictionary()
+
+
+def guard(
+    engine: Any,
+    *,
+    expect: Expected = None,
+    on_violation: OnViolation = "warn",
+    checks: Literal["default"] | Iterable[str] = "default",
+    ranks: Literal["attach", "off"] = "attach",
+    every: int | None = None,
+    record: Record = None,
+    optimizer: Any = None,
+    dataloader: Any = None,
+) -> Guard:
+    """Hold a running engine to what was asked, from now on.
+
+    Call it once, on every rank, after ``deepspeed.initialize``. A second call on the same engine
+    replaces the first guard.
+
+    Args:
+        engine: what ``deepspeed.initialize`` returned first (a pipeline engine too), or a model
+            under DDP or FSDP.
+        expect: a mapping of ``gradient_accumulation_steps``, ``train_batch_size``,
+            ``micro_batch_size`` (samples), ``gradient_clipping`` (norm), ``zero_stage``,
+            ``precision`` (``fp32``, ``fp16``, ``bf16``), ``data_parallel_size``, ``world_size``
+            (ranks), or the path of a ds_config. Absent: what the engine's own config says.
+        on_violation: ``warn`` logs (logger ``dsguard.guard``) once per kind and counts after
+            that; ``raise`` raises :class:`GuardViolation` for errors and logs the rest;
+            ``record`` only keeps findings.
+        checks: ``default``, or the rules to ask, by code or slug.
+        ranks: ``attach`` compares the ranks once, over the store of the rendezvous, at most 10
+            seconds; ``off`` asks nobody.
+        every: compare the counts of all ranks in a collective after every so many optimizer
+            steps. Give every rank the same number.
+        record: a path or a function: one record per optimizer step.
+        optimizer: the optimizer of a model under DDP or FSDP.
+        dataloader: the script's own loader, whose length is compared between the ranks and with
+            the accumulation.
+
+    Raises:
+        TypeError: ``engine`` is nothing that a guard can be put on.
+        ValueError: an argument that makes no sense, or a config that cannot be read.
+        GuardViolation: ``on_violation`` is ``raise`` and the engine differs already.
+    """
+    if on_violation not in ("warn", "raise", "record"):
+        raise ValueError(f"on_violation is warn, raise or record, not {on_violation!r}")
+    if ranks not in ("attach", "off"):
+        raise ValueError(f"ranks is attach or off, not {ranks!r}")
+    if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+        raise ValueError(f"every is a number of optimizer steps, not {every!r}")
+    plan = Plan(
+        expect=expect,
+        rules=_chosen(checks),
+        notebook=Notebook(on_violation),
+        compare_ranks=ranks == "attach",
+        every=every,
+        record=record,
+        dataloader=dataloader,
+        attached_at=here(),
+    )
+    if not is_deepspeed_engine(engine):
+        raise TypeError(
+            f"dsguard cannot guard a {type(engine).__name__}: pass what deepspeed.initialize "
+            "returned first, after it has returned"
+        )
+    before = _guards.get(engine)
+    earlier = before() if before is not None else None
+    if earlier is not None:
+        earlier.replace()
+    attached = attach_deepspeed(engine, plan)
+    _guards[engine] = weakref.ref(attached)
+    return attached
+
+
+def _chosen(checks: str | Iterable[str]) -> tuple[GuardRule[Any], ...]:
+    rules = all_guard_rules()
+    if checks == "default":
+        return rules
+    if isinstance(checks, (str, Mapping)):
+        raise ValueError(f"checks is 'default' or a list of rules, not {checks!r}")
+    known = {name: rule for rule in rules for name in (rule.meta.code, rule.meta.slug)}
+    chosen: set[str] = set()
+    for name in checks:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ValueError(f"the guard has no rule {name!r}{hint}")
+        chosen.add(known[name].meta.code)
+    return tuple(rule for rule in rules if rule.meta.code in chosen)

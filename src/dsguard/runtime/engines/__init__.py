@@ -1,0 +1,1 @@
+"""The engines that a guard can be put on, each translated into the same moments."""

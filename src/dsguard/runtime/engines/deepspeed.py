@@ -1,0 +1,76 @@
+"""Putting a guard on a DeepSpeed engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
+from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
+from dsguard.runtime.engines.tap import Tap
+from dsguard.runtime.expectation import Expectation
+from dsguard.runtime.fingerprint import Fingerprint
+from dsguard.runtime.plan import Plan
+from dsguard.runtime.session import Guard, start
+
+_METHODS = ("_take_model_step", "gradient_accumulation_steps", "zero_optimization_stage")
+
+
+def is_deepspeed_engine(engine: Any) -> bool:
+    """Whether it trains as DeepSpeed's engine does (an inference engine does not)."""
+    return all(hasattr(type(engine), name) for name in _METHODS)
+
+
+def attach_deepspeed(engine: Any, plan: Plan) -> Guard:
+    """Hook a guard onto the engine and ask the rules of the moment of attaching."""
+    view = DeepSpeedView(engine)
+    expected = Expectation.read(plan.expect, plan.attached_at, view.data_parallel_size())
+
+    def hooks(tap: Tap) -> None:
+        if not view.judgeable:
+            return
+        tap.fingerprint = Fingerprint(engine.module.parameters(), _values, tap.later)
+        DeepSpeedHooks(engine, view, tap)
+
+    return start(
+        engine,
+        view,
+        expected,
+        plan,
+        hooks=hooks,
+        learning_rate=lambda: _learning_rate(view),
+        data_parallel_size=view.data_parallel_size(),
+        told=lambda: _told(view, plan.dataloader),
+    )
+
+
+def _values(parameter: Any) -> Any:
+    """The tensor that holds this rank's share of a parameter: ``ds_tensor`` under ZeRO-3."""
+    return getattr(parameter, "ds_tensor", parameter)
+
+
+def _learning_rate(view: DeepSpeedView) -> float:
+    groups = getattr(view.engine.optimizer, "param_groups", ())
+    rates = (group.get("lr", 0.0) for group in groups)
+    return max((float(rate) for rate in rates if isinstance(rate, (int, float))), default=0.0)
+
+
+def _told(view: DeepSpeedView, dataloader: Any) -> Mapping[str, Any]:
+    """What this rank is about to do, for the others to compare."""
+    told: dict[str, Any] = {name: known.value for name, known in view.facts().items()}
+    told["learning_rate"] = _learning_rate(view)
+    length = _length(dataloader)
+    told["dataloader_length"] = view.loader_length() if length is None else length
+    for key, block in view.config_blocks().items():
+        text = json.dumps(block, sort_keys=True, default=str)
+        told[f"config: {key}"] = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return told
+
+
+def _length(dataloader: Any) -> int | None:
+    try:
+        return len(dataloader)
+    except TypeError:  # None, or a loader over an iterable
+        return None

@@ -1,0 +1,377 @@
+"""The hooks on a DeepSpeed engine: what its methods do, told as moments.
+
+Every hook is an instance attribute over a method of the engine or of its optimizer; nothing is
+put on the module (it may be compiled, copied or pickled) nor on the learning-rate scheduler
+(whose attributes are its ``state_dict``).
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from dsguard.runtime.batch_size import batch_size
+from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
+from dsguard.runtime.engines.tap import Tap
+from dsguard.runtime.moments import (
+    Backward,
+    EpochEnded,
+    EvaluationForward,
+    Forward,
+    GradientsZeroed,
+    Loaded,
+    LossWeight,
+    Resized,
+    Saving,
+    SchedulerMoved,
+    StepCalled,
+    SteppedAround,
+)
+from dsguard.runtime.outputs import first_tensor_with_graph, in_autograd, is_compiling
+from dsguard.runtime.patches import Original
+from dsguard.runtime.run import Boundary
+
+_stepping: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Base optimizers that an engine is stepping right now; engines may share one."""
+
+
+class DeepSpeedHooks:
+    """Puts the hooks of one guard on one engine."""
+
+    def __init__(self, engine: Any, view: DeepSpeedView, tap: Tap) -> None:
+        self._view = view
+        self._tap = tap
+        self._run = tap.run
+        self._windows = tap.run.windows
+        self._inside = 0
+        """Depth of engine calls in which optimizers and gradients are DeepSpeed's business."""
+        self._engine_backward = False
+        self._around_engine = 0
+        """Backward passes since the last ``step()`` that ``engine.backward`` did not start."""
+        self._divided = False
+        self._had_gradient = False
+        self._epochs = 0
+        self._scheduler_at = self._scheduler_position(engine)
+        self._watched: Any = _first_trainable(engine)
+        self._attach(engine)
+
+    def _attach(self, engine: Any) -> None:
+        import torch
+
+        self._is_grad_enabled = torch.is_grad_enabled
+        wrap = self._tap.patches.wrap
+        wrap(engine, "_take_model_step", self._model_step)
+        wrap(engine, "zero_grad", self._zero_grad("engine", "engine.zero_grad()"))
+        for name in ("set_train_batch_size", "set_train_micro_batch_size"):
+            if hasattr(type(engine), name):
+                wrap(engine, name, self._resize(name))
+        wrap(engine, "save_checkpoint", self._save)
+        wrap(engine, "load_checkpoint", self._load)
+        if self._view.pipeline:
+            wrap(engine, "train_batch", self._train_batch)
+            wrap(engine, "_next_batch", self._next_batch)
+        else:
+            wrap(engine, "forward", self._forward)
+            wrap(engine, "backward", self._backward)
+            wrap(engine, "step", self._step)
+        self._attach_optimizers(engine)
+        loader = engine.__dict__.get("training_dataloader")
+        if loader is not None and hasattr(type(loader), "_create_dataloader"):
+            wrap(loader, "_create_dataloader", self._loader_starts)
+
+    def _attach_optimizers(self, engine: Any) -> None:
+        wrap = self._tap.patches.wrap
+        optimizer, base = engine.optimizer, engine.basic_optimizer
+        if optimizer is not None and hasattr(optimizer, "zero_grad"):
+            wrap(
+                optimizer,
+                "zero_grad",
+                self._zero_grad(
+                    "base" if optimizer is base else "optimizer", "the optimizer's zero_grad()"
+                ),
+            )
+        if base is None:
+            return
+        if optimizer is not base:
+            if hasattr(base, "zero_grad"):
+                wrap(base, "zero_grad", self._zero_grad("base", "the optimizer's zero_grad()"))
+            wrap(optimizer, "step", self._wrapper_step)
+        if hasattr(base, "register_step_post_hook"):
+            self._tap.handles.append(base.register_step_post_hook(self._base_stepped))
+
+    # Forward
+
+    def _forward(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return original(*args, **kwargs)
+        training = self._tap.contain("forward", self._before_forward, args, kwargs)
+        output = original(*args, **kwargs)
+        if training:
+            self._tap.contain("forward", self._after_forward, output)
+        return output
+
+    def _before_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        if in_autograd():  # checkpointing runs it again
+            return False
+        training = self._view.engine.module.training
+        if not training or not self._is_grad_enabled():
+            self._windows.forward_without_gradient()
+            if not training and self._windows.open:
+                self._tap.tell(EvaluationForward(self._run))
+            return False
+        self._look_at_gradients()
+        size = batch_size(args, kwargs, self._view.micro_batch())
+        self._windows.forward(size)
+        self._tap.tell(Forward(self._run, size, bool(kwargs)))
+        return True
+
+    def _after_forward(self, output: Any) -> None:
+        tensor = first_tensor_with_graph(output)
+        if tensor is not None:
+            # Runs after all hooks on the tensor: it sees the gradient that counts.
+            tensor.grad_fn.register_prehook(
+                functools.partial(self._output_gradient, tensor.dim() == 0)
+            )
+
+    def _output_gradient(self, scalar: bool, gradients: tuple[Any, ...]) -> None:
+        self._tap.contain("a gradient", self._see_gradient, scalar, gradients)
+
+    def _see_gradient(self, scalar: bool, gradients: tuple[Any, ...]) -> None:
+        if not self._engine_backward:
+            self._around_engine += 1
+        elif scalar and self._divided and self._run.probing and gradients[0] is not None:
+            scale = self._loss_scale()
+            self._tap.later.read(
+                gradients[0],
+                lambda value: self._tap.tell(
+                    LossWeight(self._run, value / scale), in_autograd=True
+                ),
+            )
+
+    # Backward
+
+    def _backward(self, original: Original, loss: Any, *args: Any, **kwargs: Any) -> Any:
+        self._tap.contain("backward", self._before_backward, loss, kwargs)
+        self._inside += 1
+        self._engine_backward = True
+        try:
+            return original(loss, *args, **kwargs)
+        finally:
+            self._inside -= 1
+            self._engine_backward = False
+
+    def _before_backward(self, loss: Any, kwargs: Mapping[str, Any]) -> None:
+        self._look_at_gradients()
+        accumulation = self._view.accumulation()
+        self._run.boundary = self._view.boundary()
+        self._windows.backward(accumulation, not self._view.unsynchronised())
+        self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
+        self._tap.tell(Backward(self._run, loss, self._divided))
+
+    # Step
+
+    def _step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        self._tap.contain("step", self._before_step)
+        self._inside += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside -= 1
+        self._tap.contain("step", self._after_step)
+        return result
+
+    def _before_step(self) -> None:
+        around, self._around_engine = self._around_engine, 0
+        if self._windows.since_step == 0 and around:
+            # loss.backward() on the engine's output; beside engine.backward() such a pass is
+            # a gradient penalty or the like and no micro-batch.
+            accumulation = self._view.accumulation()
+            for _ in range(around):
+                self._windows.backward(accumulation, not self._view.unsynchronised())
+                self._tap.tell(Backward(self._run, None, True))
+        self._run.boundary = self._view.boundary()
+        self._look_at_scheduler()
+        self._tap.tell(StepCalled(self._run))
+
+    def _after_step(self) -> None:
+        self._windows.step_returned()
+        gradient = self._watched() if self._watched is not None else None
+        self._had_gradient = gradient is not None and gradient.grad is not None
+        self._tap.settle()
+
+    def _model_step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        before = self._tap.contain("the optimizer step", self._before_model_step)
+        engine = self._view.engine
+        base = engine.basic_optimizer
+        self._inside += 1
+        if base is not None:
+            _stepping.add(base)
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside -= 1
+            if base is not None:
+                _stepping.discard(base)
+        if before is not None:
+            self._tap.contain("the optimizer step", self._after_model_step, before)
+        return result
+
+    def _before_model_step(self) -> int:
+        self._look_at_scheduler()
+        return int(self._view.engine.skipped_steps)
+
+    def _after_model_step(self, skipped_before: int) -> None:
+        engine = self._view.engine
+        self._scheduler_at = self._scheduler_position(engine)
+        self._had_gradient = False
+        self._tap.close_window(applied=engine.skipped_steps == skipped_before)
+
+    # A pipeline does everything in one call
+
+    def _train_batch(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        self._windows.reopen()
+        self._inside += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside -= 1
+        self._tap.contain("train_batch", self._after_step)
+        return result
+
+    def _next_batch(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        batch = original(*args, **kwargs)
+        if self._is_grad_enabled():
+            self._tap.contain("a micro-batch", self._pipeline_batch, batch)
+        return batch
+
+    def _pipeline_batch(self, batch: Any) -> None:
+        size = batch_size((batch,), {}, self._view.micro_batch())
+        self._windows.forward(size)
+        self._windows.backward(self._view.accumulation())
+        # Inside the schedule of the pipeline nothing may be raised: other stages wait.
+        self._tap.tell(Forward(self._run, size, False), in_autograd=True)
+
+    # Around the engine
+
+    def _wrapper_step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        if not self._inside:
+            self._tap.contain(
+                "the optimizer", self._stepped_around, "engine.optimizer.step()", True
+            )
+        return original(*args, **kwargs)
+
+    def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._inside and optimizer not in _stepping:
+            what = f"{type(optimizer).__name__}.step()"
+            self._tap.contain("the optimizer", self._stepped_around, what, False)
+
+    def _stepped_around(self, what: str, wrapper: bool) -> None:
+        self._tap.tell(SteppedAround(self._run, what, wrapper))
+
+    def _zero_grad(self, owner: str, what: str) -> Any:
+        def zero_grad(original: Original, *args: Any, **kwargs: Any) -> Any:
+            if not self._inside and (self._windows.open or self._around_engine):
+                self._tap.contain("zero_grad", self._zeroed, owner, what)
+            return original(*args, **kwargs)
+
+        return zero_grad
+
+    def _zeroed(self, owner: str, what: str) -> None:
+        if in_autograd():
+            return
+        self._had_gradient = False
+        lossy = self._view.loses_gradients(owner)
+        self._tap.tell(GradientsZeroed(self._run, what, lossy))
+
+    def _look_at_gradients(self) -> None:
+        """Whether a gradient that was there after the last ``step()`` is gone."""
+        if not self._had_gradient:
+            return
+        self._had_gradient = False
+        watched = self._watched()
+        if watched is not None and watched.grad is None and self._windows.open:
+            self._tap.tell(GradientsZeroed(self._run, "something", True))
+
+    def _look_at_scheduler(self) -> None:
+        position = self._scheduler_position(self._view.engine)
+        before, self._scheduler_at = self._scheduler_at, position
+        if position is not None and before is not None and position != before:
+            self._tap.tell(SchedulerMoved(self._run, position - before))
+
+    # Changing, saving, loading
+
+    def _resize(self, name: str) -> Any:
+        def resize(original: Original, *args: Any, **kwargs: Any) -> Any:
+            before = self._view.accumulation()
+            result = original(*args, **kwargs)
+            self._tap.contain("a change of the batch", self._resized, f"engine.{name}()", before)
+            return result
+
+        return resize
+
+    def _resized(self, what: str, before: int) -> None:
+        # The script has changed its mind: what was asked for before is no longer asked for.
+        self._run.expected = self._run.expected.without(
+            "train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
+        )
+        if self._windows.open and not self._inside:
+            self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
+
+    def _save(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        self._tap.contain("save_checkpoint", self._tap.tell, Saving(self._run))
+        return original(*args, **kwargs)
+
+    def _load(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        self._inside += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside -= 1
+        self._tap.contain("load_checkpoint", self._loaded)
+        return result
+
+    def _loaded(self) -> None:
+        engine, pending = self._view.engine, self._windows.open
+        accumulation = self._view.accumulation()
+        counted = self._view.boundary() is Boundary.ENGINE and not self._view.pipeline
+        residue = engine.micro_steps % accumulation if counted else 0
+        self._windows.reopen(residue, accumulation)
+        self._windows.step_returned()
+        self._scheduler_at = self._scheduler_position(engine)
+        self._had_gradient = False
+        self._around_engine = 0
+        self._tap.forget_parameters()
+        self._tap.tell(Loaded(self._run, pending, residue))
+
+    def _loader_starts(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        self._epochs += 1
+        if self._epochs > 1 and not self._inside:
+            self._tap.contain("the loader", self._tap.tell, EpochEnded(self._run))
+        return original(*args, **kwargs)
+
+    def _loss_scale(self) -> float:
+        optimizer = self._view.engine.optimizer
+        for owner in (getattr(optimizer, "loss_scaler", None), optimizer):
+            scale = getattr(owner, "cur_scale", None)
+            if isinstance(scale, (int, float)) and scale > 0:
+                return float(scale)
+        return 1.0
+
+    @staticmethod
+    def _scheduler_position(engine: Any) -> int | None:
+        """Where the scheduler stands: PyTorch counts ``last_epoch``, DeepSpeed its iterations."""
+        scheduler = engine.lr_scheduler
+        for name in ("last_batch_iteration", "last_epoch"):
+            position = getattr(scheduler, name, None)
+            if isinstance(position, int):
+                return position
+        return None
+
+
+def _first_trainable(engine: Any) -> weakref.ReferenceType[Any] | None:
+    for parameter in engine.module.parameters():
+        if parameter.requires_grad:
+            return weakref.ref(parameter)
+    return None

@@ -1,0 +1,82 @@
+"""What hooks are given to do their work with: one guard, seen from an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from dsguard.runtime.fingerprint import Fingerprint
+from dsguard.runtime.later import Later
+from dsguard.runtime.moments import Moment, OptimizerStepped, ParametersWatched
+from dsguard.runtime.patches import Patches
+from dsguard.runtime.run import Run
+from dsguard.runtime.watch import Watch
+from dsguard.runtime.windows import Window
+
+ResultT = TypeVar("ResultT")
+
+_CLEAN_WINDOWS = 3
+_SAMPLE_EVERY = 50
+
+
+@dataclass
+class Tap:
+    """Tells moments, closes windows, and keeps what has to be undone.
+
+    ``at_step`` is called with each closed window, outside autograd and the engine.
+    """
+
+    run: Run
+    watch: Watch
+    learning_rate: Callable[[], float]
+    at_step: Callable[[Window], None]
+    fingerprint: Fingerprint | None = None
+    later: Later = field(default_factory=Later)
+    patches: Patches = field(default_factory=Patches)
+    handles: list[Any] = field(default_factory=list)
+    _closed: Window | None = None
+
+    def tell(self, moment: Moment, *, in_autograd: bool = False) -> None:
+        """Ask the rules of this moment."""
+        self.watch.tell(moment, in_autograd=in_autograd)
+
+    def contain(self, what: str, hook: Callable[..., ResultT], *args: Any) -> ResultT | None:
+        """Run a hook so that no fault of it reaches the training."""
+        return self.watch.contain(what, hook, *args)
+
+    def close_window(self, applied: bool) -> None:
+        """The optimizer has stepped; it is told by :meth:`settle`, when the engine is done."""
+        self._closed = self.run.windows.optimizer_step(applied)
+
+    def settle(self) -> None:
+        """Tell what happened while nothing could be told, and hand over numbers on their way."""
+        window, self._closed = self._closed, None
+        if window is None:
+            return
+        self.later.arrive()
+        self._look_at_parameters(window)
+        steps = self.run.windows.optimizer_steps
+        self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
+        self.at_step(window)
+        self.tell(OptimizerStepped(self.run, window))
+
+    def forget_parameters(self) -> None:
+        """Parameters were replaced from outside; they are compared with nothing earlier."""
+        if self.fingerprint is not None:
+            self.fingerprint.forget()
+
+    def detach(self) -> None:
+        """Undo every patch and hook."""
+        for handle in self.handles:
+            handle.remove()
+        self.handles.clear()
+        self.patches.remove()
+        self.fingerprint = None
+
+    def _look_at_parameters(self, window: Window) -> None:
+        print_ = self.fingerprint
+        if print_ is None or not window.applied or not self.learning_rate() > 0:
+            return
+        if print_.applied_step() and print_.unmoved_steps:
+            self.tell(ParametersWatched(self.run, print_.unmoved_steps, print_.low_precision))

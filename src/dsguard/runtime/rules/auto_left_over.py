@@ -1,0 +1,33 @@
+"""``auto`` that nobody filled; see auto_left_over.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter
+from dsguard.runtime.moments import Attached
+from dsguard.runtime.rule import guard_rule
+
+
+@guard_rule(
+    code="DSG902",
+    slug="auto-left-over",
+    summary='the running engine still has "auto" where a number belongs',
+    severity=Severity.ERROR,
+    since="0.1.0",
+    on=Attached,
+)
+def auto_left_over(moment: Attached, report: Reporter) -> Iterator[Finding]:
+    """Look for ``auto`` under the keys that a front end fills."""
+    left = moment.run.engine.leftover_auto()
+    if not left:
+        return
+    keys = ", ".join(left)
+    yield report(
+        moment.run.attached_at,
+        f'the engine was built with "auto" under {keys}: no Trainer has filled it, and DeepSpeed '
+        "uses the word as the value",
+        Consequence.DIFFERS,
+        help="write numbers into the config that deepspeed.initialize is given",
+    )

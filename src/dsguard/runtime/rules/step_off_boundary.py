@@ -1,0 +1,60 @@
+"""The optimizer steps at another boundary than the accumulation; see step_off_boundary.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.model.fact import FactName
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter
+from dsguard.runtime.moments import OptimizerStepped
+from dsguard.runtime.rule import guard_rule
+from dsguard.runtime.run import Boundary
+from dsguard.runtime.wording import micro_batches
+
+_STEPS: FactName = "gradient_accumulation_steps"
+_IN_A_ROW = 3
+_TOLD_BY = ("accumulated-twice", "several-backwards", "step-without-backward")
+"""Rules that have named the cause, of which a window of another size is the consequence."""
+
+
+@guard_rule(
+    code="DSG910",
+    slug="step-off-boundary",
+    summary="the optimizer steps after another number of micro-batches than the accumulation",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    on=OptimizerStepped,
+)
+def step_off_boundary(moment: OptimizerStepped, report: Reporter) -> Iterator[Finding]:
+    """Judge the size of a closed window by who decides where it ends."""
+    run, window = moment.run, moment.window
+    expected = run.accumulation()
+    size = window.micro_batches
+    if size == expected or (size == window.expected and not run.asked(_STEPS)):
+        return
+    severity = Severity.ERROR
+    if run.boundary is Boundary.ENGINE:
+        if any(rule in run.said for rule in _TOLD_BY):
+            return
+    else:
+        # The script ends its windows itself. A short one at the end of an epoch is usual, and
+        # some loops choose the number anew each time.
+        whole_before = bool(run.windows.sizes.get(expected, 0))
+        if run.boundary is Boundary.CALLER and not run.asked(_STEPS):
+            return
+        if size < expected and whole_before and window.alike < _IN_A_ROW:
+            return
+        if whole_before or not run.asked(_STEPS):
+            severity = Severity.WARNING
+    samples = f" ({window.samples} samples on this rank)" if window.samples else ""
+    yield report(
+        run.here(),
+        f"the optimizer stepped after {micro_batches(size)}{samples}, not after the "
+        f"{expected} of gradient_accumulation_steps",
+        Consequence.DIFFERS,
+        because=run.asked(_STEPS) or run.engine_says(_STEPS),
+        help="let the config's gradient_accumulation_steps be the only place that says how many "
+        "micro-batches make a step, and call engine.step() after every micro-batch",
+        severity=severity,
+    )

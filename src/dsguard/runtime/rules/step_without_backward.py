@@ -1,0 +1,36 @@
+"""``engine.step()`` with nothing to step on; see step_without_backward.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter
+from dsguard.runtime.moments import StepCalled
+from dsguard.runtime.rule import guard_rule
+from dsguard.runtime.run import Boundary
+
+
+@guard_rule(
+    code="DSG915",
+    slug="step-without-backward",
+    summary="engine.step() without a backward pass through the engine since the last one",
+    severity=Severity.WARNING,
+    since="0.1.0",
+    on=StepCalled,
+)
+def step_without_backward(moment: StepCalled, report: Reporter) -> Iterator[Finding]:
+    """The engine counts the call as a micro-batch all the same."""
+    run = moment.run
+    if run.windows.since_step or run.boundary is not Boundary.ENGINE:
+        return
+    steps = run.engine.accumulation()
+    yield report(
+        run.here(),
+        "engine.step() was called without a backward pass through the engine since its last call"
+        + (f"; it counts as one of the {steps} micro-batches" if steps > 1 else ""),
+        Consequence.DIFFERS,
+        because=run.engine_says("gradient_accumulation_steps"),
+        help="call engine.backward(loss) on a loss of engine(...), then engine.step(); skip both "
+        "for a batch that is left out",
+    )

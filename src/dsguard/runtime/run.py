@@ -1,0 +1,104 @@
+"""What a rule can ask about the run: the engine as it is now, what was asked for, the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from dsguard.model.fact import FactName, Known, Origin, OriginKind
+from dsguard.model.finding import Because
+from dsguard.model.source import Location
+from dsguard.runtime.expectation import Expectation
+from dsguard.runtime.place import here
+from dsguard.runtime.windows import Windows
+
+
+class Boundary(Enum):
+    """Who decides where a window ends.
+
+    ``ENGINE``: DeepSpeed counts calls of ``step()``. ``MANUAL``: the script says it through
+    ``set_gradient_accumulation_boundary``. ``CALLER``: every ``step()`` is one
+    (``managed_gradient_accumulation`` false, and loops without DeepSpeed).
+    """
+
+    ENGINE = "engine"
+    MANUAL = "manual"
+    CALLER = "caller"
+
+
+class Engine(Protocol):
+    """A live engine, seen through what its release can do. Nothing is cached that may change."""
+
+    kind: str
+    """What it is called, such as ``DeepSpeedEngine``."""
+
+    zero_stage: int
+    """0 where nothing is partitioned, or where it is no DeepSpeed engine."""
+
+    def accumulation(self) -> int:
+        """Micro-batches in one optimizer step, as the engine counts now."""
+
+    def micro_batch(self) -> int | None:
+        """Samples in one micro-batch on this rank, None where nobody said."""
+
+    def at_boundary(self) -> bool:
+        """Under a manual boundary: whether the script has said that this is one."""
+
+    def facts(self) -> Mapping[FactName, Known]:
+        """What the engine runs with, and who told it so."""
+
+    def keeps_last_backward_only(self) -> bool:
+        """Whether several backward passes in one ``step()`` leave only the last gradient."""
+
+    def needs_engine_forward(self) -> str:
+        """What goes wrong with a forward around the engine; empty where nothing does."""
+
+    def needs_engine_backward(self) -> str:
+        """What goes wrong with ``loss.backward()``; empty where the release supports it."""
+
+    def leftover_auto(self) -> tuple[str, ...]:
+        """Config keys (dotted) that a front end should have filled and that still say ``auto``."""
+
+    def loader_length(self) -> int | None:
+        """Batches in one pass over the engine's or the script's own loader, where known."""
+
+
+@dataclass
+class Run:
+    """The state that rules read."""
+
+    engine: Engine
+    expected: Expectation
+    attached_at: Location
+    windows: Windows = field(default_factory=Windows)
+    boundary: Boundary = Boundary.ENGINE
+    """Who decided where the window ends, when the last micro-batch or step was seen."""
+    probing: bool = True
+    said: set[str] = field(default_factory=set)
+    """Slugs of the rules that have found something, so that a consequence of it is not told."""
+
+    def accumulation(self) -> int:
+        """Micro-batches in one optimizer step: as asked for, else as the engine counts."""
+        asked = self.expected.asked.get("gradient_accumulation_steps")
+        return int(asked.value) if asked is not None else self.engine.accumulation()
+
+    def asked(self, name: FactName) -> tuple[Because, ...]:
+        """Who asked for this, as a reason; empty where nobody did."""
+        asked = self.expected.asked.get(name)
+        return (Because.of(name, asked),) if asked is not None else ()
+
+    def engine_says(self, name: FactName) -> tuple[Because, ...]:
+        """What the engine runs with, as a reason; empty where it does not say."""
+        known = self.engine.facts().get(name)
+        return (Because.of(name, known),) if known is not None else ()
+
+    def here(self) -> Location:
+        """The line of the training script that is running."""
+        return here()
+
+
+def said_by(argument: str) -> Origin:
+    """The origin of a value that the engine's own config or a call of the script gives."""
+    return Origin(OriginKind.CONFIG, argument=argument)

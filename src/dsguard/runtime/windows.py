@@ -1,0 +1,183 @@
+"""The state machine: which micro-batches belong to which optimizer step.
+
+A *window* is everything between two optimizer steps. It knows nothing of PyTorch, DeepSpeed or
+rules: an adapter tells it what happened, and rules read what it counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+_KINDS_KEPT = 64
+"""How many different values a histogram tells apart; a run with more is not described by them."""
+
+
+class Histogram(Mapping[int, int]):
+    """How often each value was seen, in bounded memory.
+
+    ``others`` counts the values that came after the first 64 different ones.
+    """
+
+    def __init__(self, counts: Mapping[int, int] | None = None, others: int = 0) -> None:
+        self._counts: dict[int, int] = dict(counts or {})
+        self.others = others
+
+    def add(self, value: int) -> None:
+        """Count one more of this value."""
+        if value in self._counts:
+            self._counts[value] += 1
+        elif len(self._counts) < _KINDS_KEPT:
+            self._counts[value] = 1
+        else:
+            self.others += 1
+
+    def __getitem__(self, value: int) -> int:
+        return self._counts[value]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._counts))
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+
+class Window(NamedTuple):
+    """A closed window: what one optimizer step was made of.
+
+    ``micro_batches`` are backward passes on this rank. ``expected`` is the accumulation that
+    held when the window was opened. ``samples`` on this rank, None where the batches did not
+    show their size. ``unsynchronised`` backward passes ran under ``no_sync()`` or
+    ``coalesce_grad_reduction()``. ``applied`` is False where the step was skipped (overflow).
+    ``alike`` is how many windows in a row, this one included, had as many micro-batches.
+    """
+
+    micro_batches: int
+    expected: int
+    samples: int | None
+    unsynchronised: int
+    applied: bool
+    alike: int
+
+
+class Windows:
+    """Counts of one run on this rank; see :class:`Window` for the units."""
+
+    def __init__(self) -> None:
+        self.micro_batches = 0
+        self.optimizer_steps = 0
+        self.skipped_steps = 0
+        self.skipped_in_a_row = 0
+        self.sizes = Histogram()
+        self.samples = Histogram()
+        self.batches = Histogram()
+        """Sizes of the batches of training forwards, where they are known."""
+        self.alike_batches = 0
+        """Training forwards in a row, the last one included, with a batch of the same size."""
+        self.open = 0
+        """Backward passes since the last optimizer step."""
+        self.since_step = 0
+        """Backward passes since the last call of ``engine.step()``."""
+        self.forwards_since_step = 0
+        """Training forwards since the last call of ``engine.step()``."""
+        self.forwards = 0
+        """Calls of the engine's forward since the last optimizer step, evaluation included."""
+        self.unsynchronised = 0
+        self.unsynchronised_since_step = 0
+        self._expected = 1
+        self._open_samples: int | None = 0
+        self._last_size = 0
+        self._alike = 0
+        self._last_batch: int | None = None
+
+    @property
+    def expected(self) -> int:
+        """The accumulation that held when the open window was opened."""
+        return self._expected
+
+    def forward(self, size: int | None) -> None:
+        """A training forward of this many samples (None: the batch does not show it)."""
+        self.forwards += 1
+        self.forwards_since_step += 1
+        self.alike_batches = self.alike_batches + 1 if size == self._last_batch else 1
+        self._last_batch = size
+        if size is None:
+            self._open_samples = None
+            return
+        self.batches.add(size)
+        if self._open_samples is not None:
+            self._open_samples += size
+
+    def forward_without_gradient(self) -> None:
+        """A forward of evaluation or generation: nothing to count but that it happened."""
+        self.forwards += 1
+
+    def backward(self, accumulation: int, synchronised: bool = True) -> None:
+        """A backward pass while the engine accumulates over this many."""
+        if self.open == 0:
+            self._expected = accumulation
+        self.micro_batches += 1
+        self.open += 1
+        self.since_step += 1
+        if not synchronised:
+            self.unsynchronised += 1
+            self.unsynchronised_since_step += 1
+
+    def step_returned(self) -> None:
+        """``engine.step()`` has returned."""
+        self.since_step = 0
+        self.forwards_since_step = 0
+        self.unsynchronised_since_step = 0
+
+    def optimizer_step(self, applied: bool) -> Window:
+        """The optimizer stepped, or skipped the step; closes the window."""
+        size = self.open
+        self._alike = self._alike + 1 if size == self._last_size else 1
+        self._last_size = size
+        window = Window(
+            size, self._expected, self._open_samples, self.unsynchronised, applied, self._alike
+        )
+        self.optimizer_steps += 1
+        if applied:
+            self.skipped_in_a_row = 0
+        else:
+            self.skipped_steps += 1
+            self.skipped_in_a_row += 1
+        self.sizes.add(size)
+        if window.samples:
+            self.samples.add(window.samples)
+        self.reopen()
+        return window
+
+    def reopen(self, pending: int = 0, accumulation: int = 1) -> None:
+        """Forget the open window; ``pending`` steps of it the engine counts all the same."""
+        self.open = pending
+        self._expected = accumulation
+        self._open_samples = None if pending else 0
+        self.forwards = 0
+        self.unsynchronised = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """The totals, for a checkpoint; an open window is not carried, as its gradients are not."""
+        return {
+            "micro_batches": self.micro_batches,
+            "optimizer_steps": self.optimizer_steps,
+            "skipped_steps": self.skipped_steps,
+            "sizes": dict(self.sizes),
+            "sizes_others": self.sizes.others,
+            "samples": dict(self.samples),
+            "samples_others": self.samples.others,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take the totals of :meth:`state_dict` over; the open window stays as it is."""
+        self.micro_batches = int(state["micro_batches"])
+        self.optimizer_steps = int(state["optimizer_steps"])
+        self.skipped_steps = int(state["skipped_steps"])
+        self.sizes = Histogram(_whole(state["sizes"]), int(state["sizes_others"]))
+        self.samples = Histogram(_whole(state["samples"]), int(state["samples_others"]))
+
+
+def _whole(counts: Mapping[Any, Any]) -> dict[int, int]:
+    # A checkpoint kept as JSON turns the keys into text.
+    return {int(value): int(count) for value, count in counts.items()}
