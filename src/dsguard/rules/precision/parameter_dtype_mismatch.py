@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from dsguard.facts.case import Case
+from dsguard.facts.dtypes import canonical
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.precision._types import canonical
 
 _KEY = "data_types.param_dtype"
 _SINCE = Version("0.19.2")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from dsguard.facts.case import Case
-from dsguard.facts.values import written
-from dsguard.model.fact import Known
+from dsguard.facts.known_bugs import KNOWN_BUGS
 from dsguard.model.finding import Because, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Object
-from dsguard.rules.schema._known_bugs import KNOWN_BUGS, KnownBug
+from dsguard.rules.schema._bug_facts import bug_facts
 
 
 @rule(
@@ -27,31 +24,20 @@ def known_bug(case: Case, report: Reporter) -> Iterator[Finding]:
     document = case.document
     if document is None or not isinstance(document.root, Object):
         return
-    release = Version(case.target.version)
+    release = case.target.version
+    known = bug_facts(case)
+    values = {name: candidate.value for name, candidate in known.items()}
     for bug in KNOWN_BUGS:
-        if release not in bug.releases or not _shows(bug, case):
+        if not bug.shows(release, values):
             continue
         at = document.locate(bug.pointer, "member")
         if at.pointer == "":
             at = document.start
-        facts = ((name, case.facts[name]) for name in bug.facts)
         yield report(
             at,
             f"DeepSpeed {release} has a bug that this config meets: {bug.says} ({bug.source})",
             bug.consequence,
             severity=bug.severity,
-            because=tuple(Because.of(n, f) for n, f in facts if isinstance(f, Known)),
+            because=tuple(Because(n, known[n].value, known[n].origin) for n in bug.when),
             help=bug.way_out,
         )
-
-
-def _shows(bug: KnownBug, case: Case) -> bool:
-    for name, holds in bug.facts.items():
-        fact = case.facts[name]
-        if not isinstance(fact, Known) or not holds(fact.value):
-            return False
-    for key, holds in bug.keys.items():
-        candidate = written(case.document, key)
-        if not holds(candidate.value if candidate is not None else None):
-            return False
-    return True

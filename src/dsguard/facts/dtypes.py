@@ -1,4 +1,4 @@
-"""What the rules of this family share."""
+"""How DeepSpeed spells the types that numbers are held in."""
 
 from __future__ import annotations
 
