@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from dsguard.render.contract import contract_schema
 from dsguard.render.json_report import report_schema
 from dsguard.rules import all_rules
 
@@ -28,6 +29,11 @@ SHOWN = 20
 def report_schema_file() -> str:
     """The JSON Schema of the JSON report, version 1."""
     return json.dumps(report_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def contract_schema_file() -> str:
+    """The JSON Schema of the run contract, version 1."""
+    return json.dumps(contract_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def rule_index() -> str:
@@ -58,6 +64,7 @@ def rule_index() -> str:
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {
+    "docs/contract-v1.schema.json": contract_schema_file,
     "docs/report-v1.schema.json": report_schema_file,
     "docs/rules.md": rule_index,
 }

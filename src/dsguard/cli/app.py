@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dsguard import __version__
-from dsguard.cli.commands import check, explain, facts, rules, schema, upgrade_check
+from dsguard.cli.commands import check, diff, explain, facts, rules, run, schema, upgrade_check
 from dsguard.cli.launch_words import split_off_launch
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 app.command("check")(check.check)
 app.command("facts")(facts.facts)
+app.command("run")(run.run)
+app.command("diff")(diff.diff)
 app.command("schema")(schema.schema)
 app.command("upgrade-check")(upgrade_check.upgrade_check)
 app.command("explain")(explain.explain)

@@ -48,16 +48,20 @@ NO_ELASTICITY_SINCE = Version("0.19.8")
 """From this release the elasticity block is refused."""
 
 
+_BY_OPTION = Origin(OriginKind.OPTION, argument="--world-size")
+
+
 @dataclass(frozen=True)
 class Options:
     """What the user told dsguard itself.
 
     ``world_size`` (all processes of the job) and ``front_end`` win over everything that is
-    read or detected; None leaves them to the launch.
+    read or detected; None leaves them to the launch. ``world_size_from`` says who gave it.
     """
 
     world_size: int | None = None
     front_end: FrontEndName | None = None
+    world_size_from: Origin = _BY_OPTION
 
 
 def resolve(
@@ -161,7 +165,7 @@ def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
 def _world_size(launch: LaunchContext | None, options: Options) -> Fact:
     read = launch.world_size if launch is not None else None
     if options.world_size is not None:
-        origin = Origin(OriginKind.OPTION, argument="--world-size")
+        origin = options.world_size_from
         if isinstance(read, Known) and read.value != options.world_size:
             return Known(options.world_size, origin, (Candidate(read.value, read.origin),))
         return Known(options.world_size, origin)

@@ -51,18 +51,20 @@ def _leave_out_nulls(schema: dict[str, Any]) -> None:
             schema["properties"][name] = {**kept, **field}
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a published format: it does not change, and says what a missing key means."""
+
     model_config = ConfigDict(frozen=True, json_schema_extra=_leave_out_nulls)
 
 
-class ToolV1(_Part):
+class ToolV1(Part):
     """A program and its release."""
 
     name: Literal["dsguard"] = Field(description="Always dsguard.")
     version: str = Field(description="The release of dsguard.")
 
 
-class TargetV1(_Part):
+class TargetV1(Part):
     """The DeepSpeed release that a config is judged by."""
 
     deepspeed: str = Field(description="The release, such as 0.19.8.")
@@ -72,7 +74,7 @@ class TargetV1(_Part):
     )
 
 
-class OriginV1(_Part):
+class OriginV1(Part):
     """Who said a value. Only the keys that apply are there."""
 
     kind: OriginKind = Field(
@@ -101,14 +103,14 @@ class OriginV1(_Part):
     )
 
 
-class CandidateV1(_Part):
+class CandidateV1(Part):
     """A value that somebody gave."""
 
     value: Any = Field(description=VALUE)
     origin: OriginV1 = Field(description="Who gave it.")
 
 
-class KnownV1(_Part):
+class KnownV1(Part):
     """A fact whose value is known."""
 
     state: Literal["known"] = Field(description="Always known.")
@@ -117,7 +119,7 @@ class KnownV1(_Part):
     ignored: list[CandidateV1] = Field(description="The values that lost against it.")
 
 
-class UnknownV1(_Part):
+class UnknownV1(Part):
     """A fact that cannot be known before launch."""
 
     state: Literal["unknown"] = Field(description="Always unknown.")
@@ -125,7 +127,7 @@ class UnknownV1(_Part):
     ignored: list[CandidateV1] = Field(description="Values that somebody gave and nobody reads.")
 
 
-class ConflictV1(_Part):
+class ConflictV1(Part):
     """A fact of which two values were given where the run stops instead of choosing one."""
 
     state: Literal["conflict"] = Field(description="Always conflict.")
@@ -135,7 +137,7 @@ class ConflictV1(_Part):
 FactV1: TypeAlias = Annotated[KnownV1 | UnknownV1 | ConflictV1, Field(discriminator="state")]
 
 
-class SkippedRuleV1(_Part):
+class SkippedRuleV1(Part):
     """A rule that could not be judged, because facts it needs are unknown."""
 
     rule: str = Field(description="The slug of the rule.")
@@ -143,7 +145,7 @@ class SkippedRuleV1(_Part):
     reason: UserText = Field(description="Why they are not known, a clause without a full stop.")
 
 
-class CheckV1(_Part):
+class CheckV1(Part):
     """One pair of a config and a launch command."""
 
     config: UserText | None = Field(
@@ -160,21 +162,21 @@ class CheckV1(_Part):
     skipped_rules: list[SkippedRuleV1] = Field(description="The rules that could not be judged.")
 
 
-class PositionV1(_Part):
+class PositionV1(Part):
     """A place in a text."""
 
     line: int = Field(ge=1, description="The line, from 1.")
     column: int = Field(ge=1, description="The column in Unicode code points, from 1.")
 
 
-class RangeV1(_Part):
+class RangeV1(Part):
     """A stretch of a text, without its end."""
 
     start: PositionV1 = Field(description="The first character.")
     end: PositionV1 = Field(description="Just behind the last character.")
 
 
-class BecauseV1(_Part):
+class BecauseV1(Part):
     """One number that a finding rests on."""
 
     fact: UserText = Field(description="What it is the value of; mostly the name of a fact.")
@@ -182,7 +184,7 @@ class BecauseV1(_Part):
     origin: OriginV1 = Field(description="Who said it.")
 
 
-class EditV1(_Part):
+class EditV1(Part):
     """Replace a stretch of the finding's file by a text."""
 
     start: int = Field(ge=0, description="The first code point that goes, from 0.")
@@ -190,7 +192,7 @@ class EditV1(_Part):
     text: UserText = Field(description="What comes in its place.")
 
 
-class FixV1(_Part):
+class FixV1(Part):
     """A way out that dsguard knows."""
 
     title: UserText = Field(description="What it does, an imperative clause without a full stop.")
@@ -201,7 +203,7 @@ class FixV1(_Part):
     edits: list[EditV1] = Field(description="The edits; they do not overlap.")
 
 
-class FindingV1(_Part):
+class FindingV1(Part):
     """One thing that will fail, hang, be ignored or mean something else."""
 
     check: int = Field(ge=0, description="The index in checks of the check that it belongs to.")
@@ -236,7 +238,7 @@ class FindingV1(_Part):
     url: str | None = Field(description="The page of the rule; null where it has no address.")
 
 
-class FailureV1(_Part):
+class FailureV1(Part):
     """Why the answer is incomplete: an input that could not be read, or nothing to check."""
 
     subject: UserText = Field(description="The path or word that it is about.")
@@ -244,7 +246,7 @@ class FailureV1(_Part):
     help: UserText = Field(description="A way out in words; may be empty.")
 
 
-class SummaryV1(_Part):
+class SummaryV1(Part):
     """Counts of findings, and whether they are all."""
 
     error: int = Field(ge=0, description="How many findings of severity error there are.")
@@ -255,7 +257,7 @@ class SummaryV1(_Part):
     complete: bool = Field(description="Whether every input was read and every rule ran.")
 
 
-class ReportV1(_Part):
+class ReportV1(Part):
     """What `dsguard check --output-format json` prints."""
 
     version: Literal[1] = Field(description="The version of this format.")
@@ -274,7 +276,7 @@ def render_json(report: Report) -> str:
     """The report as JSON, indented by two spaces, keys in the order of the models."""
     data = report_v1(report).model_dump(mode="python", exclude_unset=True)
     text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    return _escape(text) + "\n"
+    return escape(text) + "\n"
 
 
 def report_v1(report: Report) -> ReportV1:
@@ -282,7 +284,7 @@ def report_v1(report: Report) -> ReportV1:
     return ReportV1(
         version=1,
         tool=ToolV1(name="dsguard", version=__version__),
-        checks=[_check(check) for check in report.checks],
+        checks=[check_v1(check) for check in report.checks],
         findings=[
             _finding(index, report.checks[index], finding)
             for index, finding in findings_in_order(report)
@@ -304,12 +306,17 @@ def report_v1(report: Report) -> ReportV1:
 
 def report_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of the report."""
-    schema = ReportV1.model_json_schema(mode="serialization", schema_generator=_SchemaGenerator)
+    return published_schema(ReportV1, "dsguard report")
+
+
+def published_schema(model: type[Part], title: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a format, as it is published."""
+    schema = model.model_json_schema(mode="serialization", schema_generator=_SchemaGenerator)
     for part in schema["$defs"].values():
         if "enum" in part:
             # The docstring of an enum is for Python; what its values mean is said where it is used.
             part.pop("description", None)
-    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "dsguard report"}
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": title}
 
 
 class _SchemaGenerator(GenerateJsonSchema):
@@ -321,12 +328,13 @@ class _SchemaGenerator(GenerateJsonSchema):
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def _escape(text: str) -> str:
+def escape(text: str) -> str:
     """Escape what JSON allows in strings but a terminal or an encoder does not bear."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _check(check: Check) -> CheckV1:
+def check_v1(check: Check) -> CheckV1:
+    """One check as the models have it."""
     return CheckV1(
         config=check.config,
         launch=check.launch,

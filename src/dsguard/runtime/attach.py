@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from dsguard.runtime.contracts import ContractGiven, contract_of_run
 from dsguard.runtime.engines.deepspeed import attach_deepspeed, is_deepspeed_engine
 from dsguard.runtime.expectation import Expected
 from dsguard.runtime.place import here
@@ -23,6 +25,7 @@ def guard(
     engine: Any,
     *,
     expect: Expected = None,
+    contract: ContractGiven = None,
     on_violation: OnViolation = "warn",
     checks: Literal["default"] | Iterable[str] = "default",
     ranks: Literal["attach", "off"] = "attach",
@@ -42,7 +45,10 @@ def guard(
         expect: a mapping of ``gradient_accumulation_steps``, ``train_batch_size``,
             ``micro_batch_size`` (samples), ``gradient_clipping`` (norm), ``zero_stage``,
             ``precision`` (``fp32``, ``fp16``, ``bf16``), ``data_parallel_size``, ``world_size``
-            (ranks), or the path of a ds_config. Absent: what the engine's own config says.
+            (ranks), or the path of a ds_config. Absent: what the contract says, else what the
+            engine's own config says.
+        contract: a run contract or its path. Absent: the one that ``dsguard run`` has left for
+            this launch, if any. What ``expect`` says wins over it.
         on_violation: ``warn`` logs (logger ``dsguard.guard``) once per kind and counts after
             that; ``raise`` raises :class:`GuardViolation` for errors and logs the rest;
             ``record`` only keeps findings.
@@ -69,6 +75,7 @@ def guard(
         raise ValueError(f"every is a number of optimizer steps, not {every!r}")
     plan = Plan(
         expect=expect,
+        contract=contract_of_run(contract, os.environ),
         rules=_chosen(checks),
         notebook=Notebook(on_violation),
         compare_ranks=ranks == "attach",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dsguard.facts.contract import Contract
 from dsguard.model.source import Location
-from dsguard.runtime.expectation import Expected
+from dsguard.runtime.contracts import asked_by
+from dsguard.runtime.expectation import Expectation, Expected
 from dsguard.runtime.records import Record
 from dsguard.runtime.reporting import Notebook
 from dsguard.runtime.rule import GuardRule
@@ -17,6 +19,7 @@ class Plan:
     """The arguments of :func:`dsguard.guard`, and the line that called it."""
 
     expect: Expected
+    contract: Contract | None
     rules: tuple[GuardRule[Any], ...]
     notebook: Notebook
     compare_ranks: bool
@@ -24,3 +27,14 @@ class Plan:
     record: Record
     dataloader: Any
     attached_at: Location
+
+    def expectation(self, data_parallel_size: int) -> Expectation:
+        """Everything that was asked for; what the caller expects wins over the contract.
+
+        Raises:
+            TypeError, ValueError: as :meth:`Expectation.read`.
+        """
+        expected = Expectation.read(self.expect, self.attached_at, data_parallel_size)
+        if self.contract is None:
+            return expected
+        return Expectation({**asked_by(self.contract), **expected.asked})

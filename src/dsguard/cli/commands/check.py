@@ -104,7 +104,7 @@ def check(
     crashed = any(f.rule == "internal-error" for c in checks for f in c.findings)
     report = Report(tuple(checks), tuple(failures), crashed)
     _write(report, output_format, output_file, verbose, quiet, color)
-    raise typer.Exit(_exit_code(report, fail_on))
+    raise typer.Exit(exit_code(report, fail_on))
 
 
 def _check_all(inputs: Sequence[Input]) -> list[Check]:
@@ -160,7 +160,8 @@ def _render(
     )
 
 
-def _exit_code(report: Report, fail_on: FailOn) -> int:
+def exit_code(report: Report, fail_on: FailOn) -> int:
+    """What the program exits with after this report."""
     if not report.complete:
         return INCOMPLETE
     if fail_on is FailOn.NEVER:

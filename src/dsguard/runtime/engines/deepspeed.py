@@ -10,7 +10,6 @@ from typing import Any
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.tap import Tap
-from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.plan import Plan
 from dsguard.runtime.session import Guard, start
@@ -26,7 +25,7 @@ def is_deepspeed_engine(engine: Any) -> bool:
 def attach_deepspeed(engine: Any, plan: Plan) -> Guard:
     """Hook a guard onto the engine and ask the rules of the moment of attaching."""
     view = DeepSpeedView(engine)
-    expected = Expectation.read(plan.expect, plan.attached_at, view.data_parallel_size())
+    expected = plan.expectation(view.data_parallel_size())
 
     def hooks(tap: Tap) -> None:
         if not view.judgeable:

@@ -1,0 +1,239 @@
+"""``dsguard run``: check a launch, then become it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, NoReturn, TypeAlias
+
+import typer
+
+from dsguard.checking import Settings
+from dsguard.cli import options
+from dsguard.cli.commands.check import FailOn, exit_code
+from dsguard.cli.contracts import contract_of, write_whole
+from dsguard.cli.inputs import collect
+from dsguard.cli.launch_words import LaunchWords
+from dsguard.cli.output import INCOMPLETE
+from dsguard.cli.ranks import Seat, seat_of
+from dsguard.facts.contract import VARIABLE
+from dsguard.model.fact import Origin, OriginKind
+from dsguard.model.report import Report
+from dsguard.render.facts_table import render_facts
+from dsguard.render.stream import ColorChoice, look_of
+from dsguard.render.text import render_text
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+"""Exit codes of a shell for a command that is not there, or may not be run."""
+
+
+def run(
+    context: typer.Context,
+    config: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CONFIG", help="A config, where the launch command does not name it."
+        ),
+    ] = None,
+    target: options.Target = None,
+    world_size: options.WorldSize = None,
+    hostfile: options.Hostfile = None,
+    gpus_per_node: options.GpusPerNode = None,
+    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Do not start the command from this severity upwards.")
+    ] = FailOn.ERROR,
+    fail_closed: Annotated[
+        bool,
+        typer.Option("--fail-closed", help="Do not start it either where the check is incomplete."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check, say what would be started, and stop.")
+    ] = False,
+    contract: Annotated[
+        Path | None,
+        typer.Option(
+            "--write-contract",
+            metavar="FILE",
+            help="Keep the contract here, for the guard and for dsguard diff.",
+        ),
+    ] = None,
+    guard: Annotated[
+        bool,
+        typer.Option(
+            "--guard", help="Put a guard on every engine that deepspeed.initialize makes."
+        ),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only findings.")] = False,
+    color: options.Color = ColorChoice.AUTO,
+) -> None:
+    """Check a launch, then start it in place of dsguard.
+
+    Example: dsguard run -- deepspeed --num_gpus 4 train.py --deepspeed_config ds_config.json
+
+    The command gets its words, standard input and output untouched; dsguard speaks on standard
+    error. Exit codes: the command's own once it has started, 1 a finding stopped it, 2 wrong usage,
+    3 the check is incomplete (--fail-closed), 126 or 127 the command cannot be started.
+    """
+    launch: LaunchWords = context.obj
+    if not launch.given:
+        raise typer.BadParameter("give the launch command after --", param_hint="--")
+    launch.refuse_empty()
+    seat = seat_of(os.environ)
+    settings = options.settings_of(
+        target, world_size, hostfile, gpus_per_node, front_end, select, ignore
+    )
+    if world_size is None and seat is not None:
+        said = Origin(OriginKind.ENVIRONMENT, argument=seat.variable)
+        ranks = replace(settings.options, world_size=seat.world_size, world_size_from=said)
+        settings = replace(settings, options=ranks)
+    words, variables = _split_assignments(launch.words)
+    try:
+        judged = _judge(config, launch, settings, fail_on, color, quiet)
+    except typer.BadParameter:
+        raise
+    except Exception:
+        _say(seat, f"dsguard itself failed: {traceback.format_exc(limit=-1).strip()}\n")
+        judged = _Judged("", 0, False, None)
+    _say(seat, judged.text)
+    if judged.code == 1:
+        _say(seat, f"dsguard: not started because of the findings above: {shlex.join(words)}\n")
+        raise typer.Exit(1)
+    if not judged.complete and fail_closed:
+        _say(seat, "dsguard: not started, because the check is incomplete (--fail-closed)\n")
+        raise typer.Exit(INCOMPLETE)
+    environ = _environment(judged.contract, contract, variables, seat)
+    if guard:
+        from dsguard.runtime.autoload import environment_with_guard
+
+        environ = environment_with_guard(environ)
+    if dry_run:
+        _say(seat, f"dsguard: would start: {shlex.join(words)}\n")
+        raise typer.Exit(0)
+    _become(words, environ)
+
+
+_Writer: TypeAlias = Callable[[int | None], str]
+"""Writes the contract with this indent, or on one line."""
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What the check said: its text, exit code, whether it is whole.
+
+    ``contract`` is None where not exactly one pair was checked.
+    """
+
+    text: str
+    code: int
+    complete: bool
+    contract: _Writer | None
+
+
+def _judge(
+    config: str | None,
+    launch: LaunchWords,
+    settings: Settings,
+    fail_on: FailOn,
+    color: ColorChoice,
+    quiet: bool,
+) -> _Judged:
+    names = [config] if config is not None else []
+    inputs, failures = collect(names, launch.command(), settings)
+    checks = tuple(item.check() for item in inputs)
+    crashed = any(f.rule == "internal-error" for check in checks for f in check.findings)
+    report = Report(checks, tuple(failures), crashed)
+    look = look_of(sys.stderr, os.environ, color)
+    text = ""
+    if not quiet:
+        for check in checks:
+            text += render_facts(
+                check, color=look.color, unicode=look.unicode, columns=look.columns
+            )
+            text += "\n"
+    if report.findings or report.failures or not quiet:
+        text += render_text(
+            report, color=look.color, unicode=look.unicode, quiet=quiet, columns=look.columns
+        )
+    # A finding stops the launch even where another input could not be read.
+    code = exit_code(replace(report, failures=(), crashed=False), fail_on)
+    stored = None
+    if len(checks) == 1:
+        stored = functools.partial(contract_of, inputs[0], checks[0])
+    return _Judged(text, code, report.complete, stored)
+
+
+def _environment(
+    contract: Callable[[int | None], str] | None,
+    path: Path | None,
+    variables: dict[str, str],
+    seat: Seat | None,
+) -> dict[str, str]:
+    environ = {**os.environ, **variables}
+    if contract is None:
+        environ.pop(VARIABLE, None)  # one of another launch holds nobody to anything here
+        return environ
+    environ[VARIABLE] = contract(None)
+    if path is not None:
+        environ[VARIABLE] = str(path.absolute())
+        if seat is None or seat.rank == 0:
+            try:
+                write_whole(path, contract(2) + "\n")
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                raise typer.BadParameter(
+                    f"cannot write {path}: {reason}", param_hint="--write-contract"
+                ) from None
+    return environ
+
+
+def _split_assignments(words: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+    """The command, and the ``NAME=value`` words before it, which a shell would have set."""
+    variables: dict[str, str] = {}
+    for at, word in enumerate(words):
+        if not _ASSIGNMENT.match(word):
+            return list(words[at:]), variables
+        name, _, value = word.partition("=")
+        variables[name] = value
+    raise typer.BadParameter("no command follows the variables", param_hint="--")
+
+
+def _say(seat: Seat | None, text: str) -> None:
+    """Speak on standard error; of many ranks the first one speaks."""
+    if text and (seat is None or seat.rank == 0) and sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _become(words: list[str], environ: dict[str, str]) -> NoReturn:
+    """Replace this process by the command: its signals, exit code and streams are its own."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    if os.name == "nt":  # there exec returns to the caller's shell at once
+        sys.exit(subprocess.run(words, env=environ, check=False).returncode)
+    # Python ignores these two, and an ignored signal stays ignored over exec.
+    for name in ("SIGPIPE", "SIGXFSZ"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], words, environ)
+    except FileNotFoundError:
+        typer.echo(f"Error: there is no command {words[0]}", err=True)
+        raise typer.Exit(_NOT_FOUND) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        typer.echo(f"Error: cannot start {words[0]}: {reason}", err=True)
+        raise typer.Exit(_NOT_EXECUTABLE) from None

@@ -1,0 +1,102 @@
+"""Writing the run contract of a checked pair, and reading contracts that a user names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from dsguard.cli.pair import Input
+from dsguard.facts.contract import Contract, ContractError, read_contract
+from dsguard.frontends.installed import installed
+from dsguard.model.report import Check
+from dsguard.model.source import Source
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path
+from dsguard.render.contract import render_contract
+
+PACKAGES = ("accelerate", "deepspeed", "lightning", "torch", "transformers", "trl")
+"""Packages whose release can change what a run does."""
+
+
+def contract_of(pair: Input, check: Check, indent: int | None) -> str:
+    """The contract of one checked pair, as JSON; on one line where ``indent`` is None."""
+    found = {name: installed(name) for name in PACKAGES}
+    packages = {name: str(release) for name, release in found.items() if release is not None}
+    return render_contract(check, list(_inputs(pair)), packages, indent=indent)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def load_contract(path: Path) -> Contract:
+    """The contract in a file.
+
+    Raises:
+        ReadError: the file cannot be read, or holds no contract.
+    """
+    source = load_path(path)
+    try:
+        return read_contract(source.text, source.name)
+    except ContractError as error:
+        message = str(error).removeprefix(f"{source.name} ")
+        raise ReadError(
+            source.name, message, "dsguard check --write-contract FILE writes one"
+        ) from None
+
+
+def _inputs(pair: Input) -> Iterator[tuple[str, str]]:
+    """The files that a pair was read from, each once, with their SHA-256."""
+    seen: set[str] = set()
+    for name, path in _files(pair):
+        with suppress(OSError):
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if name not in seen:
+                seen.add(name)
+                yield name, digest
+
+
+def _files(pair: Input) -> Iterator[tuple[str, Path]]:
+    folder = pair.settings.folder
+    if pair.path is not None:
+        name = pair.config.name if isinstance(pair.config, Source) else str(pair.path)
+        yield name, pair.path
+    launch = pair.launch
+    if launch is None:
+        return
+    if launch.command.source.is_file:
+        yield launch.command.source.name, folder / launch.command.source.name
+    if launch.script is not None and launch.script.known and not launch.module:
+        yield launch.script.text, folder / launch.script.text
+    documents = [job.document for job in launch.jobs] + [launch.launcher_config]
+    for document in documents:
+        if document is not None and document.source.is_file:
+            yield document.source.name, folder / document.source.name
+    hostfile = launch.launcher_arguments.get("hostfile")
+    if hostfile is not None and hostfile.value:
+        yield hostfile.value, folder / hostfile.value
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
