@@ -16,6 +16,9 @@ from dsguard.model.fact import FACT_NAMES, FactName, Known, Origin, OriginKind
 VARIABLE = "DSGUARD_CONTRACT"
 """The environment variable in which a launch finds its contract: the JSON itself, or a path."""
 
+CHECKPOINT_NAME = "dsguard.json"
+"""The file in which a checkpoint keeps what it was trained with, in the folder of its tag."""
+
 FORMAT = 1
 
 

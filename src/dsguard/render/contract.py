@@ -34,6 +34,15 @@ class InputV1(Part):
     sha256: str = Field(pattern="^[0-9a-f]{64}$", description="SHA-256 of its bytes, in hex.")
 
 
+class GuardV1(Part):
+    """What the guard had counted when it wrote the contract beside a checkpoint."""
+
+    pending_micro_batches: int = Field(
+        ge=0, description="Micro-batches whose gradients are not in the checkpoint."
+    )
+    optimizer_steps: int = Field(ge=0, description="Optimizer steps on one rank.")
+
+
 class ContractV1(Part):
     """What `dsguard check --write-contract` and `dsguard run` store."""
 
@@ -53,6 +62,10 @@ class ContractV1(Part):
     inputs: list[InputV1] = Field(description="The files that the facts were read from.")
     packages: dict[str, str] = Field(
         description="Releases of the packages of the run that are installed here, by name."
+    )
+    guard: GuardV1 | None = Field(
+        default=None,
+        description="What the guard had counted; only in a contract beside a checkpoint.",
     )
 
 

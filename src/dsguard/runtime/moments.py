@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dsguard.facts.contract import Contract
     from dsguard.runtime.run import Run
     from dsguard.runtime.windows import Window
 
@@ -152,6 +153,17 @@ class Loaded(Moment):
 
     pending: int
     residue: int
+
+
+@dataclass(slots=True)
+class Resumed(Moment):
+    """A checkpoint was read of which it is known what it was trained with.
+
+    ``pending`` micro-batches were accumulated when it was written.
+    """
+
+    contract: Contract
+    pending: int
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from dsguard.facts.contract import Contract
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.model.finding import Because
 from dsguard.model.source import Location
@@ -73,6 +74,8 @@ class Run:
     expected: Expectation
     attached_at: Location
     windows: Windows = field(default_factory=Windows)
+    contract: Contract | None = None
+    """What was checked before the launch, where it was."""
     boundary: Boundary = Boundary.ENGINE
     """Who decided where the window ends, when the last micro-batch or step was seen."""
     probing: bool = True

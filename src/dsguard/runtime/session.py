@@ -144,7 +144,7 @@ def start(
     """
     notebook = plan.notebook
     watch = Watch(plan.rules, notebook)
-    run = Run(view, expected, plan.attached_at)
+    run = Run(view, expected, plan.attached_at, contract=plan.contract)
     store = watch.contain("the store of the ranks", RankStore.connect)
     if store is not None:
         notebook.voice = OneVoice(store)

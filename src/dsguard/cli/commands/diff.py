@@ -11,7 +11,7 @@ from dsguard.cli import options
 from dsguard.cli.contracts import load_contract
 from dsguard.cli.output import INCOMPLETE, emit, stdout_look
 from dsguard.comparing import compare
-from dsguard.facts.contract import Contract
+from dsguard.facts.contract import CHECKPOINT_NAME, Contract
 from dsguard.reading.errors import ReadError
 from dsguard.render.comparison import render_comparison
 from dsguard.render.stream import ColorChoice
@@ -44,6 +44,3 @@ def _load(name: str) -> Contract:
         way_out = f" ({error.help})" if error.help else ""
         typer.echo(f"Error: {error}{way_out}", err=True)
         raise typer.Exit(INCOMPLETE) from None
-
-
-CHECKPOINT_NAME = "dsguard.json"

@@ -10,9 +10,11 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dsguard.runtime.batch_size import batch_size
+from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.moments import (
@@ -24,6 +26,7 @@ from dsguard.runtime.moments import (
     Loaded,
     LossWeight,
     Resized,
+    Resumed,
     Saving,
     SchedulerMoved,
     StepCalled,
@@ -321,7 +324,19 @@ class DeepSpeedHooks:
 
     def _save(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         self._tap.contain("save_checkpoint", self._tap.tell, Saving(self._run))
-        return original(*args, **kwargs)
+        saved = original(*args, **kwargs)
+        self._tap.contain("save_checkpoint", self._saved, args, kwargs)
+        return saved
+
+    def _saved(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        engine = self._view.engine
+        if engine.global_rank != 0:
+            return
+        given = dict(zip(("save_dir", "tag"), args, strict=False)) | dict(kwargs)
+        tag = given.get("tag") or f"global_step{engine.global_steps}"
+        folder = Path(given["save_dir"], str(tag))
+        if folder.is_dir():
+            keep(folder, self._view.facts(), self._windows, self._run.contract)
 
     def _load(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         self._inside += 1
@@ -329,10 +344,10 @@ class DeepSpeedHooks:
             result = original(*args, **kwargs)
         finally:
             self._inside -= 1
-        self._tap.contain("load_checkpoint", self._loaded)
+        self._tap.contain("load_checkpoint", self._loaded, result)
         return result
 
-    def _loaded(self) -> None:
+    def _loaded(self, result: Any) -> None:
         engine, pending = self._view.engine, self._windows.open
         accumulation = self._view.accumulation()
         counted = self._view.boundary() is Boundary.ENGINE and not self._view.pipeline
@@ -344,6 +359,10 @@ class DeepSpeedHooks:
         self._around_engine = 0
         self._tap.forget_parameters()
         self._tap.tell(Loaded(self._run, pending, residue))
+        path, client_state = result if isinstance(result, tuple) else (None, None)
+        origins = origins_of(Path(path).parent, client_state) if path else None
+        if origins is not None:
+            self._tap.tell(Resumed(self._run, origins.contract, origins.pending))
 
     def _loader_starts(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         self._epochs += 1

@@ -176,6 +176,9 @@ class DeepSpeedView:
                 yield name, Known(value, said_by(f"engine.{_METHODS[name]}()"))
             else:
                 yield name, Known(value, Origin(OriginKind.DEFAULT, whose="DeepSpeed"))
+        base = engine.basic_optimizer
+        if base is not None:
+            yield "optimizer", Known(type(base).__name__, said_by("the engine's optimizer"))
         yield "precision", Known(self._precision(), said_by("the engine's own precision"))
         ranks = said_by("the engine's process group")
         yield "data_parallel_size", Known(self.data_parallel_size(), ranks)
