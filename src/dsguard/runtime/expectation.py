@@ -18,7 +18,16 @@ from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_path
 
-Expected: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str] | None"
+
+@dataclass(frozen=True)
+class Asked:
+    """Values that something other than the caller of ``guard`` asks for, such as a trainer."""
+
+    values: Mapping[str, Any]
+    said_by: str
+
+
+Expected: TypeAlias = "Mapping[str, Any] | Asked | str | os.PathLike[str] | None"
 """What ``guard(expect=…)`` takes."""
 
 _COUNTS: tuple[FactName, ...] = (
@@ -63,8 +72,16 @@ class Expectation:
         """
         if expect is None:
             return cls()
+        if isinstance(expect, Asked):
+            values, said_by = expect.values, expect.said_by
+            return cls(dict(_asked(name, value, None, said_by) for name, value in values.items()))
         if isinstance(expect, Mapping):
-            return cls(dict(_keyword(name, value, said_at) for name, value in expect.items()))
+            return cls(
+                dict(
+                    _asked(name, value, said_at, f"guard({name}={value})")
+                    for name, value in expect.items()
+                )
+            )
         if isinstance(expect, (str, os.PathLike)):
             return cls(_of_config(_document(Path(expect)), data_parallel_size))
         raise TypeError(
@@ -72,7 +89,7 @@ class Expectation:
         )
 
 
-def _keyword(name: str, value: Any, said_at: Location) -> tuple[FactName, Known]:
+def _asked(name: str, value: Any, said_at: Location | None, said_by: str) -> tuple[FactName, Known]:
     known = _FACTS.get(name)
     if known is None:
         close = difflib.get_close_matches(name, [*NAMES, *_SPELLINGS], 1)
@@ -80,9 +97,7 @@ def _keyword(name: str, value: Any, said_at: Location) -> tuple[FactName, Known]
         raise ValueError(f"guard(expect=...) does not know {name!r}{hint}")
     if isinstance(value, bool) or not _fits(known, value):
         raise ValueError(f"guard(expect=...): {name} cannot be {value!r}")
-    return known, Known(
-        value, Origin(OriginKind.SCRIPT, said_at, argument=f"guard({name}={value})")
-    )
+    return known, Known(value, Origin(OriginKind.SCRIPT, said_at, argument=said_by))
 
 
 def _fits(name: FactName, value: Any) -> bool:

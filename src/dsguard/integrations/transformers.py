@@ -1,0 +1,93 @@
+"""The guard for the HF Trainer and what is built on it, such as TRL's trainers."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import FrameType
+from typing import Any
+
+from transformers import Trainer, TrainerCallback
+
+from dsguard.integrations.pace import PREFIX, Pace
+from dsguard.runtime import Guard, guard
+from dsguard.runtime.expectation import Asked
+
+_LOGGER = logging.getLogger("dsguard.guard")
+
+
+class GuardCallback(TrainerCallback):
+    """Puts a guard on the engine that the Trainer makes, for each call of ``train()``.
+
+    ``Trainer(..., callbacks=[GuardCallback()])``. The engine is held to the Trainer's own
+    ``gradient_accumulation_steps`` and per-device batch. The Trainer divides the loss itself and
+    ends the last window of an epoch early: both are known, the latter is noted.
+
+    Args:
+        trainer: the Trainer, where it cannot be told from the call that trains.
+        options: the keyword arguments of :func:`dsguard.guard`.
+
+    ``guard`` is the guard of the running or last training, None before it.
+    """
+
+    def __init__(self, trainer: Trainer | None = None, **options: Any) -> None:
+        self.guard: Guard | None = None
+        self._trainer = trainer
+        self._options = options
+        self._pace = Pace()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The engine is there now: attach."""
+        trainer = self._trainer or _calling_trainer()
+        engine = getattr(trainer, "deepspeed", None)
+        if trainer is None or engine is None:
+            _LOGGER.warning(
+                "GuardCallback found no DeepSpeed engine: the run is not guarded%s",
+                "" if trainer is not None else "; pass it the trainer",
+            )
+            return
+        asked = {
+            "gradient_accumulation_steps": args.gradient_accumulation_steps,
+            "micro_batch_size": args.train_batch_size,
+        }
+        options = {"expect": Asked(asked, "TrainingArguments"), **self._options}
+        self.guard = guard(engine, **options)
+        self._pace = Pace()
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Micro-batches that wait now go into the next epoch."""
+        if self.guard is not None:
+            self.guard.epoch_end()
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
+        """Send the guard's metrics the way of the Trainer's own."""
+        trainer = self._trainer or _calling_trainer()
+        if self.guard is None or trainer is None or any(k.startswith(PREFIX) for k in logs or ()):
+            return
+        metrics = self._pace.metrics(self.guard)
+        if metrics:
+            trainer.log(metrics)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Say what was really consumed, and let go of the engine."""
+        if self.guard is None:
+            return
+        self.guard.close()
+        if state.is_world_process_zero:
+            print(f"dsguard: {self.guard.summary()}")
+
+
+def _calling_trainer() -> Trainer | None:
+    """The Trainer whose method calls this callback.
+
+    transformers hands a callback the model and the optimizer, not the Trainer nor the engine.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Trainer):
+            return caller
+        frame = frame.f_back
+    return None
