@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from dsguard.checking import report_of
 from dsguard.cli import options
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
@@ -100,8 +101,7 @@ def check(
     command = launch.command()
     inputs, failures = collect(configs or (), command, settings)
     checks = _check_all(inputs)
-    crashed = any(f.rule == "internal-error" for c in checks for f in c.findings)
-    report = Report(tuple(checks), tuple(failures), crashed)
+    report = report_of(checks, failures)
     write_report(report, outputs, verbose=verbose, quiet=quiet, color=color)
     raise typer.Exit(exit_code(report, fail_on))
 
