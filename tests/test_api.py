@@ -101,6 +101,9 @@ def test_errors(folder: Path) -> None:
         check_text("{}", target="0.3")
     with pytest.raises(ValueError, match="quot"):
         check_text("{}", launch="deepspeed 'train.py")
+    for number in (0, "8"):
+        with pytest.raises(ValueError, match="whole number above 0"):
+            check_text("{}", world_size=number)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="trainer"):
         check_text("{}", front_end="trainer")  # type: ignore[arg-type]
 

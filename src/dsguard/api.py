@@ -46,7 +46,8 @@ def check_text(
 
     Raises:
         dsguard.facts.target.TargetError: ``target`` is no release that dsguard can judge by.
-        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown.
+        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown,
+            or ``world_size`` is not a whole number above 0.
     """
     settings = _settings(world_size, front_end, target, folder)
     source = Source(name, text, is_file=False)
@@ -71,7 +72,8 @@ def check_file(
     Raises:
         dsguard.reading.ReadError: the file cannot be read.
         dsguard.facts.target.TargetError: ``target`` is no release that dsguard can judge by.
-        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown.
+        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown,
+            or ``world_size`` is not a whole number above 0.
     """
     settings = _settings(world_size, front_end, target, folder)
     return _report(load_path(Path(path), str(path)), launch, settings, Path(path))
@@ -131,6 +133,8 @@ def _refuse_other_keys(value: Any, where: str) -> None:
 def _settings(
     world_size: int | None, front_end: FrontEnd, target: str | None, folder: Path | None
 ) -> Settings:
+    if world_size is not None and (not isinstance(world_size, int) or world_size < 1):
+        raise ValueError(f"world_size is a whole number above 0, not {world_size!r}")
     name = None if front_end == "auto" else FrontEndName(front_end)
     return Settings(resolve_target(target), Options(world_size, name), folder=folder or Path.cwd())
 

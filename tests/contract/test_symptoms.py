@@ -44,7 +44,7 @@ ELSEWHERE = (
 
 
 def messages() -> list[tuple[str, str]]:
-    """The slug of the rule and the message, for each symptom that is nothing but a message of theirs."""
+    """The slug of the rule and the message, for each symptom that is a message of theirs."""
     return [
         (rule.meta.slug, symptom.strip("`"))
         for rule in all_rules()
