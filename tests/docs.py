@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.conftest import PATH
 
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -31,7 +32,7 @@ class Shell:
         environ = dict(os.environ)
         for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
             environ.pop(name, None)
-        environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
+        environ["PATH"] = PATH
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.code})\n{command}"],
             cwd=self.folder,

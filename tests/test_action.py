@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from tests.conftest import ROOT
+from tests.conftest import PATH, ROOT
 from tests.sarif import read_sarif
 
 ACTION: dict[str, Any] = YAML(typ="safe").load(ROOT / "action.yml")
@@ -35,9 +34,7 @@ def check(folder: Path, **inputs: str) -> tuple[int, str]:
     step = STEPS["Check"]
     given = {name: str(it.get("default", "")) for name, it in ACTION["inputs"].items()}
     given |= {name.replace("_", "-"): value for name, value in inputs.items()}
-    environ = dict(os.environ) | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    }
+    environ = dict(os.environ) | {"PATH": PATH}
     for name, expression in step["env"].items():
         environ[name] = given[expression.removeprefix("${{ inputs.").removesuffix(" }}")]
     done = subprocess.run(

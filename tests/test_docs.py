@@ -6,13 +6,12 @@ import json
 import re
 import shutil
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
-from tests.conftest import ROOT, UPDATE
+from tests.conftest import PATH, ROOT, UPDATE
 from tests.docs import FENCE, Shell, replay
 from tests.test_action import ACTION
 from tests.test_pre_commit import HOOKS
@@ -35,7 +34,7 @@ def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
+@pytest.mark.skipif(shutil.which("pre-commit", path=PATH) is None, reason="needs pre-commit")
 def test_the_first_ten_minutes_with_the_hook_of_this_checkout(tmp_path: Path) -> None:
     """The address and the tag that the page names lead to this checkout."""
     if not (ROOT / ".git").exists():

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.conftest import ROOT, Dsguard
+from tests.conftest import PATH, ROOT, Dsguard
 
 HOOKS: dict[str, dict[str, Any]] = {
     hook["id"]: hook for hook in YAML(typ="safe").load(ROOT / ".pre-commit-hooks.yaml")
@@ -92,7 +92,7 @@ class Repository:
         self.folder = folder
         self._environ = {name: it for name, it in os.environ.items() if not name.startswith("GIT_")}
         self._environ |= {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": PATH,
             "PRE_COMMIT_HOME": str(cache),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_SYSTEM": os.devnull,
@@ -185,17 +185,6 @@ def test_the_hook_for_jobs_gets_no_files(repository: Repository) -> None:
     assert "dsguard (jobs)" in out
     assert code == 1
     assert "exit code: 2" in out  # nothing to check is wrong usage
-
-
-@real_pre_commit
-@pytest.mark.network
-def test_pre_commit_installs_the_hook_from_this_repository(repository: Repository) -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no git checkout")
-    repository.write("ds_config.json", BAD)
-    code, out = repository.pre_commit("try-repo", str(ROOT), "dsguard", "--all-files")
-    assert code == 1
-    assert "--> ds_config.json:1:36" in out
 
 
 def test_a_folder_of_unrelated_json_is_searched_in_silence(

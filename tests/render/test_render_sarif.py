@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import PureWindowsPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -195,7 +196,20 @@ def test_names_become_uris(build: Any, name: str, uri: str) -> None:
     finding = build.finding(build.at(build.config(name=name), "32"))
     artifact = only(build.report(finding))["locations"][0]["physicalLocation"]["artifactLocation"]
     assert artifact["uri"] == uri
-    assert ("uriBaseId" in artifact) == (not name.startswith("/"))
+    assert ("uriBaseId" in artifact) == (not uri.startswith("file:"))
+
+
+@pytest.mark.parametrize(
+    ("name", "uri"),
+    [
+        ("conf\\ds config.json", "conf/ds%20config.json"),
+        ("C:\\x\\ds.json", "file:///C:/x/ds.json"),
+        ("D:/x/ds.json", "file:///D:/x/ds.json"),
+    ],
+)
+def test_names_of_windows(build: Any, monkeypatch: pytest.MonkeyPatch, name: str, uri: str) -> None:
+    monkeypatch.setattr("dsguard.render.sarif.PurePath", PureWindowsPath)
+    test_names_become_uris(build, name, uri)
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)

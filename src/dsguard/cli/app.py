@@ -25,7 +25,6 @@ app = typer.Typer(
     name="dsguard",
     help="Know what DeepSpeed will really run before you launch it.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -192,7 +192,7 @@ def _region(source: Source, span: Span) -> dict[str, int]:
 
 def _artifact(name: str) -> dict[str, str]:
     """A file by its name: below the root where the name is relative."""
-    path = Path(name)
+    path = PurePath(name)
     if path.is_absolute():
         uri = quote(path.as_posix().lstrip("/"), safe="/:", errors="surrogatepass")
         return {"uri": f"file:///{uri}"}
@@ -212,7 +212,7 @@ def _fingerprints(found: Iterable[tuple[Check, Finding]]) -> list[str]:
     for _, finding in found:
         source, span, pointer = finding.location
         place = source.slice(span) if pointer is None else pointer
-        key = "\0".join((finding.rule, Path(source.name).as_posix(), place))
+        key = "\0".join((finding.rule, PurePath(source.name).as_posix(), place))
         digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         counts[digest] += 1
         marks.append(f"{digest}:{counts[digest]}")

@@ -80,7 +80,7 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
-    """Check configs against the launch command that follows a lone --.
+    """Check configs together with the launch command behind --.
 
     Example: dsguard check ds_config.json -- torchrun --nproc_per_node=4 train.py
     --deepspeed_config ds_config.json

@@ -21,27 +21,23 @@ _TELLING = 10
 """How many letters a piece of a message needs to tell it from others."""
 
 
-def complete_rule(incomplete: str) -> list[str]:
-    """The slugs that a shell offers."""
-    return [rule.meta.slug for rule in all_rules() if rule.meta.slug.startswith(incomplete)]
-
-
 def explain(
     rule: Annotated[
         str,
         typer.Argument(
             metavar="RULE|MESSAGE",
             help="A slug, a code, or the error message or symptom to look for.",
-            autocompletion=complete_rule,
+            autocompletion=options.complete_rule,
         ),
     ],
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
-    """Show the page of a rule: what it finds, why it matters, how to fix it.
+    """Show the page of a rule, or the rules behind a message.
+
+    The page says what the rule finds, why it matters and how to fix it. An error message or
+    a symptom lists the rules that explain it.
 
     Example: dsguard explain batch-size-mismatch
-
-    With an error message or a symptom: list the rules that explain it.
 
     Example: dsguard explain "is not equal to micro_batch_per_gpu"
     """

@@ -30,6 +30,11 @@ class FactsFormat(str, Enum):
     JSON = "json"
 
 
+def complete_fact(incomplete: str) -> list[str]:
+    """The names of facts that a shell offers."""
+    return [name for name in FACT_NAMES if name.startswith(incomplete)]
+
+
 def facts(
     context: typer.Context,
     config: Annotated[
@@ -48,7 +53,11 @@ def facts(
     ] = FactsFormat.TEXT,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Show one fact with everything it was derived from."),
+        typer.Option(
+            metavar="NAME",
+            help="Show one fact with everything it was derived from.",
+            autocompletion=complete_fact,
+        ),
     ] = None,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:

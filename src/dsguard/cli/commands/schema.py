@@ -14,7 +14,7 @@ from dsguard.facts.target import TargetError, resolve_target
 
 
 def schema(target: options.Target = None) -> None:
-    """Write the JSON Schema of ds_config.json for a release, for editors.
+    """Write the JSON Schema of ds_config.json, for editors.
 
     Example: dsguard schema --target 0.19.8 > ds_config.schema.json
     """

@@ -10,9 +10,10 @@ NEEDED = "the language server needs pygls: pip install 'dsguard[lsp]'"
 
 
 def server() -> None:
-    """Serve an editor: diagnostics, explanations and fixes over standard input and output.
+    """Serve an editor: diagnostics, explanations and fixes.
 
-    Started by the editor (Language Server Protocol); needs dsguard[lsp].
+    The editor starts it and speaks the Language Server Protocol over standard input and
+    output. Needs dsguard[lsp].
     """
     if find_spec("pygls") is None:
         typer.echo(f"Error: {NEEDED}", err=True)
