@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -15,6 +16,9 @@ from dsguard.cli.launch_words import split_off_launch
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
+
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+"""The programs of the environment that the tests run in come first."""
 
 UPDATE = os.environ.get("DSGUARD_UPDATE") == "1"
 """Whether expected outputs are rewritten instead of compared."""

@@ -12,16 +12,23 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
 
+from dsguard.facts.case import Case
+from dsguard.model.rule import Rule
 from dsguard.render.contract import contract_schema
 from dsguard.render.json_report import report_schema
-from dsguard.rules import all_rules
+from dsguard.rules import all_rules, page, symptoms
 
 ROOT = Path(__file__).resolve().parent.parent
+RULES = "docs/rules"
+"""The folder of the rule pages; nothing else stands in it."""
+
 SHOWN = 20
 """How many lines of a difference --check shows."""
 
@@ -36,37 +43,57 @@ def contract_schema_file() -> str:
     return json.dumps(contract_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def rule_page(rule: Rule[Case]) -> str:
+    """The page of a rule, its links leading to the other pages."""
+    return re.sub(r"\]\((?:\.\./\w+/)?(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
+
+
 def rule_index() -> str:
-    """The list of all rules, with links to their pages."""
+    """The list of all rules by family, with links to their pages."""
     lines = [
         "# Rules",
         "",
         "Every rule has a page: what it finds, why it matters, an example, a way out and when it",
-        "is fine. `dsguard explain RULE` shows it in the terminal.",
+        "is fine. `dsguard explain RULE` shows it in the terminal, and `dsguard explain MESSAGE`",
+        "finds the rules behind an error message; [by symptom](symptoms.md) they stand here too.",
     ]
-    family = ""
-    for rule in all_rules():
-        meta = rule.meta
-        if meta.family != family:
-            family = meta.family
-            lines += [
-                "",
-                f"## {family}",
-                "",
-                "| code | rule | severity | finds |",
-                "|---|---|---|---|",
-            ]
-        page = f"../src/dsguard/rules/{family}/{meta.slug.replace('-', '_')}.md"
-        lines.append(
-            f"| {meta.code} | [{meta.slug}]({page}) | {meta.severity.value} | {meta.summary} |"
-        )
+    for family, rules in groupby(all_rules(), key=lambda rule: rule.meta.family):
+        lines += ["", f"## {family}", "", "| code | rule | severity | finds |", "|---|---|---|---|"]
+        for meta in (rule.meta for rule in rules):
+            link = f"[{meta.slug}]({_file(meta.slug)})"
+            lines.append(f"| {meta.code} | {link} | {meta.severity.value} | {meta.summary} |")
     return "\n".join(lines) + "\n"
+
+
+def symptom_index() -> str:
+    """What users see, with the rules that explain it."""
+    seen: dict[str, list[str]] = {}
+    for rule in all_rules():
+        for symptom in symptoms(rule):
+            seen.setdefault(symptom, []).append(f"[{rule.meta.slug}]({_file(rule.meta.slug)})")
+    lines = ["# Rules by symptom", "", "[By family](README.md) lists all of them."]
+    messages = {symptom for symptom in seen if re.fullmatch("`[^`]*`", symptom)}
+    for title, found in (("Error messages", messages), ("Everything else", seen.keys() - messages)):
+        chosen = sorted(found, key=lambda symptom: symptom.lower().lstrip("`"))
+        lines += ["", f"## {title}", "", "| you see | rule |", "|---|---|"]
+        lines += [f"| {_cell(symptom)} | {', '.join(seen[symptom])} |" for symptom in chosen]
+    return "\n".join(lines) + "\n"
+
+
+def _file(name: str) -> str:
+    return f"{name.replace('_', '-')}.md"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/contract-v1.schema.json": contract_schema_file,
     "docs/report-v1.schema.json": report_schema_file,
-    "docs/rules.md": rule_index,
+    f"{RULES}/README.md": rule_index,
+    f"{RULES}/symptoms.md": symptom_index,
+    **{f"{RULES}/{_file(rule.meta.slug)}": partial(rule_page, rule) for rule in all_rules()},
 }
 
 
@@ -75,16 +102,21 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description="Write the files that are made from the code.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail on a difference")
     check = parser.parse_args(arguments).check
+    wanted = {name: make() for name, make in GENERATED.items()}
+    found = {path.relative_to(root).as_posix() for path in (root / RULES).glob("*.md")}
     stale = False
-    for name, make in GENERATED.items():
-        path, new = root / name, make()
+    for name in sorted({*wanted, *found}):
+        path, new = root / name, wanted.get(name)
         old = path.read_text(encoding="utf-8") if path.exists() else None
         if old == new:
             continue
         if check:
             stale = True
             print(f"{name} is out of date; run: python tools/generate.py")
-            print("".join(difference(old or "", new)), end="")
+            print("".join(difference(old or "", new or "")), end="")
+        elif new is None:
+            path.unlink()
+            print(f"removed {name}, whose rule is gone")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(new, encoding="utf-8", newline="\n")

@@ -44,6 +44,8 @@ PAGE = """# {slug} ({code})
 
 TODO: one sentence.
 
+- Symptom: TODO, what a user sees; an error message in backticks
+
 ## What it finds
 
 ## Why it matters

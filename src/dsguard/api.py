@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from dsguard.checking import Settings, check_source, read_command
+from dsguard.checking import Settings, check_source, read_command, report_of
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import resolve_target
 from dsguard.frontends.base import FrontEndName
@@ -30,6 +31,10 @@ def check_text(
 ) -> Report:
     """Check the text of a config.
 
+    >>> report = check_text('{"train_batch_size": 30}', world_size=4, target="0.19.8")
+    >>> [finding.rule for finding in report.checks[0].findings]
+    ['indivisible-batch-size']
+
     Args:
         text: JSON or HJSON, as it would stand in ds_config.json.
         launch: the launch command, as one line or as its words.
@@ -41,7 +46,8 @@ def check_text(
 
     Raises:
         dsguard.facts.target.TargetError: ``target`` is no release that dsguard can judge by.
-        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown.
+        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown,
+            or ``world_size`` is not a whole number above 0.
     """
     settings = _settings(world_size, front_end, target, folder)
     source = Source(name, text, is_file=False)
@@ -59,18 +65,76 @@ def check_file(
 ) -> Report:
     """Check a config file; the arguments are those of :func:`check_text`.
 
+    >>> report = check_file("ds_config.json", launch="deepspeed --num_gpus 4 train.py")
+    >>> report.complete
+    True
+
     Raises:
         dsguard.reading.ReadError: the file cannot be read.
         dsguard.facts.target.TargetError: ``target`` is no release that dsguard can judge by.
-        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown.
+        ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown,
+            or ``world_size`` is not a whole number above 0.
     """
     settings = _settings(world_size, front_end, target, folder)
     return _report(load_path(Path(path), str(path)), launch, settings, Path(path))
 
 
+def check_dict(
+    config: Mapping[str, Any],
+    *,
+    launch: str | Sequence[str] | None = None,
+    name: str = "<dict>",
+    world_size: int | None = None,
+    front_end: FrontEnd = "auto",
+    target: str | None = None,
+    folder: Path | None = None,
+) -> Report:
+    """Check a config that a script has built; the other arguments are those of :func:`check_text`.
+
+    Lines and columns are those of the config written as JSON, which
+    ``finding.location.source.text`` holds; ``finding.location.pointer`` names the key.
+
+    >>> config = {"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 4}}
+    >>> (finding,) = check_dict(config, target="0.19.8").checks[0].findings
+    >>> finding.location.pointer
+    '/zero_optimization/stage'
+
+    Raises:
+        TypeError: it holds what a JSON file cannot, such as a torch dtype or a key that is no
+            string.
+        ValueError: it holds NaN, an infinity or itself; or as for :func:`check_text`.
+        dsguard.facts.target.TargetError: ``target`` is no release that dsguard can judge by.
+    """
+    text = json.dumps(dict(config), indent=2, ensure_ascii=False, allow_nan=False)
+    _refuse_other_keys(config, "the config")
+    return check_text(
+        text,
+        launch=launch,
+        name=name,
+        world_size=world_size,
+        front_end=front_end,
+        target=target,
+        folder=folder,
+    )
+
+
+def _refuse_other_keys(value: Any, where: str) -> None:
+    """JSON would turn them into strings, and DeepSpeed gets them as they are."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} in {where} is no string")
+            _refuse_other_keys(item, key)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_other_keys(item, where)
+
+
 def _settings(
     world_size: int | None, front_end: FrontEnd, target: str | None, folder: Path | None
 ) -> Settings:
+    if world_size is not None and (not isinstance(world_size, int) or world_size < 1):
+        raise ValueError(f"world_size is a whole number above 0, not {world_size!r}")
     name = None if front_end == "auto" else FrontEndName(front_end)
     return Settings(resolve_target(target), Options(world_size, name), folder=folder or Path.cwd())
 
@@ -84,4 +148,4 @@ def _report(
     elif launch is not None:
         command = Command.of_words(launch)
     read = read_command(command, settings) if command is not None else None
-    return Report((check_source(source, read, settings, config_path=path),))
+    return report_of([check_source(source, read, settings, config_path=path)])

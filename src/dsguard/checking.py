@@ -16,7 +16,7 @@ from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
-from dsguard.model.report import Check, SkippedRule, Target
+from dsguard.model.report import Check, Failure, Report, SkippedRule, Target
 from dsguard.model.rule import Rule
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Document
@@ -25,6 +25,9 @@ from dsguard.reading.hjson import parse
 from dsguard.rules import all_rules, find_rule
 from dsguard.script.load import load_script
 from dsguard.script.script import Script
+
+CRASH = "internal-error"
+"""The rule that stands for one that crashed."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,12 @@ def check_source(
     )
 
 
+def report_of(checks: Sequence[Check], failures: Sequence[Failure] = ()) -> Report:
+    """The report of some checks; a rule that crashed makes it incomplete."""
+    crashed = any(finding.rule == CRASH for check in checks for finding in check.findings)
+    return Report(tuple(checks), tuple(failures), crashed)
+
+
 def surroundings(settings: Settings) -> Surroundings:
     """What a launch depends on besides its words."""
     release = Version(settings.target.version)
@@ -142,7 +151,7 @@ def _run_rules(
 
 def _crash(shown: Source, what: str, error: Exception) -> Finding:
     """A crash is a finding of its own: the rest goes on, and the answer is incomplete."""
-    crash = find_rule("internal-error")
+    crash = find_rule(CRASH)
     assert crash is not None
     place = traceback.extract_tb(error.__traceback__)[-1]
     return Finding(

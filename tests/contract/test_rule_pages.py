@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dsguard.rules import all_rules, page
-from tests.conftest import UPDATE, Dsguard
+from dsguard.rules import all_rules, page, symptoms
+from tests.conftest import ROOT, UPDATE, Dsguard
 
 HEADINGS = ["What it finds", "Why it matters", "Example", "Fix", "When it is fine", "References"]
 RULES = all_rules()
@@ -35,6 +35,28 @@ def test_page_has_the_agreed_headings(rule) -> None:
     lines = page(rule).splitlines()
     assert lines[0] == f"# {rule.meta.slug} ({rule.meta.code})"
     assert [line[3:] for line in lines if line.startswith("## ")] == HEADINGS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.meta.slug)
+def test_symptoms_stand_between_the_summary_and_the_first_heading(rule) -> None:
+    text = page(rule)
+    head = text[: text.index("## What it finds")]
+    found = symptoms(rule)
+    assert text.count("Symptom:") == head.count("\n- Symptom: ") == len(found) == len(set(found))
+    for symptom in found:
+        assert symptom.count("`") % 2 == 0
+        assert not symptom.endswith((".", ":"))
+
+
+def test_links_between_the_published_pages_lead_somewhere() -> None:
+    folder = ROOT / "docs" / "rules"
+    links = {
+        (path.name, link)
+        for path in folder.glob("*.md")
+        for link in re.findall(r"\]\(([^):]+\.md)\)", path.read_text(encoding="utf-8"))
+    }
+    assert len(links) > len(RULES)
+    assert [link for link in links if not (folder / link[1]).is_file()] == []
 
 
 @pytest.mark.parametrize(

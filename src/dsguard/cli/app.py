@@ -8,14 +8,23 @@ from typing import Annotated
 import typer
 
 from dsguard import __version__
-from dsguard.cli.commands import check, diff, explain, facts, rules, run, schema, upgrade_check
+from dsguard.cli.commands import (
+    check,
+    diff,
+    explain,
+    facts,
+    rules,
+    run,
+    schema,
+    server,
+    upgrade_check,
+)
 from dsguard.cli.launch_words import split_off_launch
 
 app = typer.Typer(
     name="dsguard",
     help="Know what DeepSpeed will really run before you launch it.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
@@ -26,6 +35,7 @@ app.command("run")(run.run)
 app.command("diff")(diff.diff)
 app.command("schema")(schema.schema)
 app.command("upgrade-check")(upgrade_check.upgrade_check)
+app.command("server")(server.server)
 app.command("explain")(explain.explain)
 app.command("rules")(rules.rules)
 

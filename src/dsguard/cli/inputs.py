@@ -20,7 +20,7 @@ from dsguard.model.source import Source
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
-from dsguard.schema.sniff import looks_like_deepspeed
+from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
@@ -135,18 +135,13 @@ def _configs_below(
             continue
         if path.suffix not in _CONFIG_SUFFIXES or _is_folder(path):
             continue
-        # What cannot be read cannot be recognised by its keys, only by the name people give it.
         try:
             source = load_path(path, str(path))
             if looks_like_deepspeed(parse(source).value):
                 yield Input(source, path, launch, settings)
         except ReadError as error:
-            if _named_like_config(path.name):
+            if named_like_config(path.name):
                 yield Failure(error.subject, error.message, error.help)
         except HjsonSyntaxError:
-            if _named_like_config(path.name):
+            if named_like_config(path.name):
                 yield Input(source, path, launch, settings)
-
-
-def _named_like_config(name: str) -> bool:
-    return any(word in name.lower() for word in ("ds_config", "dsconfig", "deepspeed"))

@@ -14,6 +14,7 @@ from dsguard.facts.resolve import Options
 from dsguard.facts.target import TargetError, resolve_target
 from dsguard.frontends.base import FrontEndName
 from dsguard.render.stream import ColorChoice
+from dsguard.rules import all_rules
 from dsguard.selection import SelectionError, select
 
 
@@ -25,6 +26,11 @@ class FrontEndChoice(str, Enum):
     TRANSFORMERS = "transformers"
     ACCELERATE = "accelerate"
     LIGHTNING = "lightning"
+
+
+def complete_rule(incomplete: str) -> list[str]:
+    """The slugs that a shell offers."""
+    return [rule.meta.slug for rule in all_rules() if rule.meta.slug.startswith(incomplete)]
 
 
 Target = Annotated[
@@ -59,12 +65,14 @@ FrontEnd = Annotated[
 Select = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="RULE,…", help="Run only these rules: slugs, codes, or families such as DSG2."
+        metavar="RULE,...",
+        help="Run only these rules: slugs, codes, or families such as DSG2.",
+        autocompletion=complete_rule,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="RULE,…", help="Leave these rules out."),
+    typer.Option(metavar="RULE,...", help="Leave these rules out.", autocompletion=complete_rule),
 ]
 Color = Annotated[ColorChoice, typer.Option(help="Colour in the output.")]
 

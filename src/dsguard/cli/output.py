@@ -1,11 +1,13 @@
-"""Writing to standard output."""
+"""Writing to standard output and to files."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
@@ -28,12 +30,35 @@ def emit(text: str) -> None:
         sys.stdout.flush()
 
 
-def emit_json(text: str) -> None:
-    """Write JSON, which is UTF-8 whatever the terminal's encoding (RFC 8259)."""
+def emit_utf8(text: str) -> None:
+    """Write what programs read: UTF-8 whatever the terminal's encoding, as RFC 8259 asks."""
     with _told():
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a text as UTF-8: whole or not at all, so that nobody reads half a report.
+
+    A link is followed, and the mode of an existing file is kept. A pipe or device is written to.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8", newline="\n")
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        if target.exists():
+            with target.open("ab"):  # replacing would not ask whether the file may be written
+                shutil.copymode(target, beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 @contextmanager

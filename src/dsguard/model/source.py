@@ -60,6 +60,10 @@ class Source:
         end = self._line_starts[number] - 1 if number < len(self._line_starts) else len(self.text)
         return self.text[start:end].removesuffix("\r")
 
+    def start_of(self, number: int) -> int:
+        """The offset of the first code point of a line (counted from 1)."""
+        return self._line_starts[number - 1]
+
     def slice(self, span: Span) -> str:
         """The text that a span covers."""
         return self.text[span.start : span.end]

@@ -7,8 +7,6 @@ Readers must ignore keys they do not know: later releases may add some.
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -30,7 +28,7 @@ from dsguard.model.report import Check, Report, TargetOrigin
 from dsguard.model.source import Location
 from dsguard.render.order import file_of, findings_in_order
 from dsguard.render.rule_page import rule_url
-from dsguard.render.values import json_value
+from dsguard.render.values import json_text, json_value
 
 VALUE = (
     "Any JSON value. NaN and the infinities are the strings NaN, Infinity and -Infinity;"
@@ -275,8 +273,7 @@ class ReportV1(Part):
 def render_json(report: Report) -> str:
     """The report as JSON, indented by two spaces, keys in the order of the models."""
     data = report_v1(report).model_dump(mode="python", exclude_unset=True)
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
-    return escape(text) + "\n"
+    return json_text(data)
 
 
 def report_v1(report: Report) -> ReportV1:
@@ -323,14 +320,6 @@ class _SchemaGenerator(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         """A title made from the name of a key would say nothing."""
         return False
-
-
-_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def escape(text: str) -> str:
-    """Escape what JSON allows in strings but a terminal or an encoder does not bear."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def check_v1(check: Check) -> CheckV1:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dsguard.model.finding import Finding
 from dsguard.model.report import Check, Report
-from dsguard.model.source import Source
+from dsguard.model.source import Source, Span
 
 
 def findings_in_order(report: Report) -> list[tuple[int, Finding]]:
@@ -28,6 +30,20 @@ def findings_in_order(report: Report) -> list[tuple[int, Finding]]:
         )
 
     return sorted(report.findings, key=key)
+
+
+def distinct_findings(report: Report) -> Iterator[tuple[Check, Finding]]:
+    """The findings in order with their checks, what several checks say of one place only once.
+
+    For outputs that do not tell checks apart: one config under two launches is still one file.
+    """
+    seen = set[tuple[str, Span, str, str]]()
+    for index, finding in findings_in_order(report):
+        at = finding.location
+        key = (at.source.name, at.span, finding.rule, finding.message)
+        if key not in seen:
+            seen.add(key)
+            yield report.checks[index], finding
 
 
 def file_of(source: Source, check: Check) -> str | None:

@@ -14,15 +14,14 @@ from packaging.version import Version
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from dsguard.model.finding import Because, Confidence, Finding, Safety, Severity
+from dsguard.model.finding import Finding, Severity
 from dsguard.model.report import Check, Failure, Report, Target, TargetOrigin
 from dsguard.model.source import Location, Source
 from dsguard.render.characters import ellipsis, sentence
 from dsguard.render.order import findings_in_order
 from dsguard.render.paint import FAINT, FRAME, GOOD, SEVERITY, paint
 from dsguard.render.snippet import GAP, Mark, draw
-from dsguard.render.values import show_value
-from dsguard.render.wording import check_name, counted, place
+from dsguard.render.wording import check_name, counted, failed, notes, place, reason
 from dsguard.schema.keys import NEWEST_KNOWN
 
 _UNLIMITED = 160
@@ -30,11 +29,7 @@ _UNLIMITED = 160
 
 _NARROWEST = 24
 
-_UNSAFE = {
-    Safety.SAFE: "",
-    Safety.UNSAFE: " (unsafe: changes training arithmetic)",
-    Safety.DISPLAY: "",
-}
+_NOTE = {"because": FRAME, "help": GOOD, "note": FAINT}
 
 _TARGET_ORIGIN = {
     TargetOrigin.OPTION: "as --target says",
@@ -111,8 +106,11 @@ class _Page:
             for mark in marks[source]
         )
         parts = [list(self._picture(source, marks[source], gutter)) for source in marks]
-        notes = [self._note(*note, gutter) for note in _notes(finding)]
-        for index, part in enumerate([*parts, notes] if notes else parts):
+        below = [
+            self._note(kind, words, _NOTE[kind], gutter)
+            for kind, words in notes(finding, pictured=True)
+        ]
+        for index, part in enumerate([*parts, below] if below else parts):
             if index:
                 yield self._framed(gutter)
             yield from part
@@ -121,7 +119,7 @@ class _Page:
         """An input that could not be read."""
         yield Text.assemble(
             ("error", SEVERITY[Severity.ERROR]),
-            (f": {self._safe(_failure(failure))}", "bold"),
+            (f": {self._safe(failed(failure))}", "bold"),
         )
         if failure.help:
             yield self._note("help", failure.help, GOOD)
@@ -180,7 +178,7 @@ class _Page:
             location = because.origin.location
             # Where the caret already points the message has said the number.
             if location is not None and location[:2] != at[:2]:
-                mark = Mark(location.span, self._safe(_reason(because)))
+                mark = Mark(location.span, self._safe(reason(because)))
                 marks.setdefault(location.source, []).append(mark)
         return marks
 
@@ -211,27 +209,6 @@ class _Page:
 
     def _safe(self, text: str) -> str:
         return sentence(text, unicode=self._unicode)
-
-
-def _notes(finding: Finding) -> Iterator[tuple[str, str, str]]:
-    """What is said under the pictures: the kind of note, its text and its style."""
-    for because in finding.because:
-        if because.origin.location is None:
-            yield "because", f"{_reason(because)} ({because.origin.describe()})", FRAME
-    if finding.help:
-        yield "help", finding.help, GOOD
-    if finding.fix is not None:
-        yield "help", finding.fix.title + _UNSAFE[finding.fix.safety], GOOD
-    if finding.confidence is not Confidence.HIGH:
-        yield "note", f"confidence is {finding.confidence.value}", FAINT
-
-
-def _reason(because: Because) -> str:
-    return f"{because.fact} is {show_value(because.value)}"
-
-
-def _failure(failure: Failure) -> str:
-    return f"{failure.subject}: {failure.message}" if failure.subject else failure.message
 
 
 def _amount(checks: Sequence[Check]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
@@ -38,6 +39,15 @@ def json_value(value: Any, depth: int = 0) -> Any:
     if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray):
         return [json_value(item, depth + 1) for item in value]
     return str(value)
+
+
+def json_text(data: Any) -> str:
+    """Standard JSON, indented by two spaces, that a terminal and an encoder can bear."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def show_value(value: Any) -> str:

@@ -51,6 +51,18 @@ def page(rule: Rule[Case]) -> str:
     return Path(module.__file__).with_suffix(".md").read_text(encoding="utf-8")
 
 
+def symptoms(rule: Rule[Case]) -> tuple[str, ...]:
+    """What a user sees of what a rule finds, as its page says; error messages in backticks.
+
+    ``...`` in a message stands for what differs from run to run.
+    """
+    lines = page(rule).splitlines()
+    return tuple(line.removeprefix(_SYMPTOM) for line in lines if line.startswith(_SYMPTOM))
+
+
+_SYMPTOM = "- Symptom: "
+
+
 def _rule_of(module_name: str) -> Rule[Case]:
     module = importlib.import_module(module_name)
     stem = module_name.rpartition(".")[2]

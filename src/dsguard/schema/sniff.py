@@ -129,6 +129,15 @@ def may_be_deepspeed(value: dict[str, Any]) -> bool:
     return not keys or 2 * (len(known) + len(misspelt)) > len(keys)
 
 
+def named_like_config(name: str) -> bool:
+    """Whether a file has a name that people give their DeepSpeed configs.
+
+    For what cannot be recognised by its keys, because it cannot be read.
+    """
+    file = name.replace("\\", "/").rpartition("/")[2].lower()
+    return any(word in file for word in ("ds_config", "dsconfig", "deepspeed"))
+
+
 def _keys(value: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The top-level keys that are no remarks, and those of them that DeepSpeed reads."""
     keys = [key for key in value if not key.startswith(_COMMENT_STARTS)]

@@ -10,28 +10,19 @@ from typing import Annotated
 
 import typer
 
+from dsguard.checking import report_of
 from dsguard.cli import options
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, emit, emit_json, stdout_look
+from dsguard.cli.output import INCOMPLETE
 from dsguard.cli.pair import Input
+from dsguard.cli.reporting import complete_format, outputs_of, write_report
 from dsguard.model.finding import Severity
 from dsguard.model.report import Check, Report
-from dsguard.render.concise import render_concise
-from dsguard.render.json_report import render_json
-from dsguard.render.stream import ColorChoice, Look
-from dsguard.render.text import render_text
+from dsguard.render.stream import ColorChoice
 
 _MANY = 50
 """From so many files a progress bar is shown on a terminal."""
-
-
-class OutputFormat(str, Enum):
-    """What ``--output-format`` may say."""
-
-    TEXT = "text"
-    CONCISE = "concise"
-    JSON = "json"
 
 
 class FailOn(str, Enum):
@@ -63,8 +54,16 @@ def check(
         FailOn, typer.Option(help="Exit with 1 from this severity upwards.")
     ] = FailOn.ERROR,
     output_format: Annotated[
-        OutputFormat, typer.Option("--output-format", "-o", help="How to report.")
-    ] = OutputFormat.TEXT,
+        list[str] | None,
+        typer.Option(
+            "--output-format",
+            "-o",
+            metavar="FORMAT[=FILE]",
+            autocompletion=complete_format,
+            help="text (default), concise, json, sarif or github. Repeatable, such as "
+            "-o text -o sarif=dsguard.sarif.",
+        ),
+    ] = None,
     output_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report here, not to stdout.")
     ] = None,
@@ -81,7 +80,7 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
-    """Check configs against the launch command that follows a lone --.
+    """Check configs together with the launch command behind --.
 
     Example: dsguard check ds_config.json -- torchrun --nproc_per_node=4 train.py
     --deepspeed_config ds_config.json
@@ -95,15 +94,15 @@ def check(
             param_hint="CONFIG",
         )
     launch.refuse_empty()
+    outputs = outputs_of(output_format, output_file)
     settings = options.settings_of(
         target, world_size, hostfile, gpus_per_node, front_end, select, ignore
     )
     command = launch.command()
     inputs, failures = collect(configs or (), command, settings)
     checks = _check_all(inputs)
-    crashed = any(f.rule == "internal-error" for c in checks for f in c.findings)
-    report = Report(tuple(checks), tuple(failures), crashed)
-    _write(report, output_format, output_file, verbose, quiet, color)
+    report = report_of(checks, failures)
+    write_report(report, outputs, verbose=verbose, quiet=quiet, color=color)
     raise typer.Exit(exit_code(report, fail_on))
 
 
@@ -115,49 +114,6 @@ def _check_all(inputs: Sequence[Input]) -> list[Check]:
 
     progress = Console(stderr=True)
     return [item.check() for item in track(inputs, "Checking", console=progress, transient=True)]
-
-
-def _write(
-    report: Report,
-    output_format: OutputFormat,
-    output_file: Path | None,
-    verbose: int,
-    quiet: bool,
-    color: ColorChoice,
-) -> None:
-    if output_file is None:
-        text = _render(report, output_format, stdout_look(color), verbose, quiet)
-        if output_format is OutputFormat.JSON:
-            emit_json(text)
-        else:
-            emit(text)
-        return
-    look = Look(color=color is ColorChoice.ALWAYS, unicode=True, columns=None)
-    text = _render(report, output_format, look, verbose, quiet)
-    try:
-        output_file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise typer.BadParameter(
-            f"cannot write {output_file}: {reason}", param_hint="--output-file"
-        ) from None
-
-
-def _render(
-    report: Report, output_format: OutputFormat, look: Look, verbose: int, quiet: bool
-) -> str:
-    if output_format is OutputFormat.JSON:
-        return render_json(report)
-    if output_format is OutputFormat.CONCISE:
-        return render_concise(report, unicode=look.unicode)
-    return render_text(
-        report,
-        color=look.color,
-        unicode=look.unicode,
-        verbose=verbose,
-        quiet=quiet,
-        columns=look.columns,
-    )
 
 
 def exit_code(report: Report, fail_on: FailOn) -> int:

@@ -12,7 +12,7 @@ import typer
 from dsguard.cli import options
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, emit, emit_json, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
 from dsguard.model.fact import FACT_NAMES, FactName
 from dsguard.model.report import Check, Report
 from dsguard.render.chain import render_chain
@@ -28,6 +28,11 @@ class FactsFormat(str, Enum):
 
     TEXT = "text"
     JSON = "json"
+
+
+def complete_fact(incomplete: str) -> list[str]:
+    """The names of facts that a shell offers."""
+    return [name for name in FACT_NAMES if name.startswith(incomplete)]
 
 
 def facts(
@@ -48,7 +53,11 @@ def facts(
     ] = FactsFormat.TEXT,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Show one fact with everything it was derived from."),
+        typer.Option(
+            metavar="NAME",
+            help="Show one fact with everything it was derived from.",
+            autocompletion=complete_fact,
+        ),
     ] = None,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
@@ -71,7 +80,7 @@ def facts(
     report = Report(tuple(item.check() for item in inputs), tuple(failures))
     look = stdout_look(color)
     if output_format is FactsFormat.JSON:
-        emit_json(render_json(report))
+        emit_utf8(render_json(report))
     elif not report.checks:
         emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
     else:

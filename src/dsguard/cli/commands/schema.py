@@ -8,13 +8,13 @@ import typer
 from packaging.version import Version
 
 from dsguard.cli import options
-from dsguard.cli.output import emit_json
+from dsguard.cli.output import emit_utf8
 from dsguard.exporting import json_schema
 from dsguard.facts.target import TargetError, resolve_target
 
 
 def schema(target: options.Target = None) -> None:
-    """Write the JSON Schema of ds_config.json for a release, for editors.
+    """Write the JSON Schema of ds_config.json, for editors.
 
     Example: dsguard schema --target 0.19.8 > ds_config.schema.json
     """
@@ -22,4 +22,4 @@ def schema(target: options.Target = None) -> None:
         release = Version(resolve_target(target).version)
     except TargetError as error:
         raise typer.BadParameter(str(error), param_hint="--target") from None
-    emit_json(json.dumps(json_schema(release), indent=2, ensure_ascii=False) + "\n")
+    emit_utf8(json.dumps(json_schema(release), indent=2, ensure_ascii=False) + "\n")

@@ -40,7 +40,7 @@ def upgrade_check(
     front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
-    """Show what changes for a config between two releases of DeepSpeed.
+    """Show what changes between two releases of DeepSpeed.
 
     Example: dsguard upgrade-check ds_config.json --from 0.16.4 --to 0.19.8
 

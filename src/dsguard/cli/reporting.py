@@ -1,0 +1,141 @@
+"""Where a report goes, and in which format: ``--output-format`` and ``--output-file``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import typer
+
+from dsguard.cli.output import emit, emit_utf8, stdout_look, write_file
+from dsguard.model.report import Report
+from dsguard.render.concise import render_concise
+from dsguard.render.github import render_github
+from dsguard.render.json_report import render_json
+from dsguard.render.sarif import render_sarif
+from dsguard.render.stream import ColorChoice, Look
+from dsguard.render.text import render_text
+
+_OPTION = "--output-format"
+
+
+class OutputFormat(str, Enum):
+    """The formats of a report."""
+
+    TEXT = "text"
+    CONCISE = "concise"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+_FOR_PROGRAMS = (OutputFormat.JSON, OutputFormat.SARIF, OutputFormat.GITHUB)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One copy of the report; ``path`` is None for standard output."""
+
+    format: OutputFormat
+    path: Path | None = None
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """The formats that a shell offers."""
+    return [it.value for it in OutputFormat if it.value.startswith(incomplete)]
+
+
+def outputs_of(given: Sequence[str] | None, file: Path | None) -> list[Output]:
+    """The outputs that the options ask for.
+
+    Each value is a format, or ``FORMAT=FILE``; ``file`` is where the one without a file goes.
+
+    Raises:
+        typer.BadParameter: a format is unknown, or two outputs would go to one place.
+    """
+    outputs = [_output(text) for text in given or [OutputFormat.TEXT.value]]
+    if file is not None:
+        if all(output.path is not None for output in outputs):
+            raise typer.BadParameter(
+                f"every {_OPTION} names a file of its own", param_hint="--output-file"
+            )
+        outputs = [Output(it.format, file) if it.path is None else it for it in outputs]
+    for number, output in enumerate(outputs):
+        for other in outputs[:number]:
+            if output.path == other.path:
+                where = f"to {output.path}" if output.path else "to standard output"
+                raise typer.BadParameter(
+                    f"{other.format.value} and {output.format.value} cannot both go {where}; "
+                    f"write {_OPTION} {other.format.value}=FILE",
+                    param_hint=_OPTION,
+                )
+    return outputs
+
+
+def _output(text: str) -> Output:
+    name, equals, path = text.partition("=")
+    try:
+        form = OutputFormat(name)
+    except ValueError:
+        names = [it.value for it in OutputFormat]
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else "they are: " + ", ".join(names)
+        raise typer.BadParameter(f"no format is called {name!r}; {hint}", param_hint=_OPTION) from (
+            None
+        )
+    if equals and not path:
+        raise typer.BadParameter(f"{text!r} names no file", param_hint=_OPTION)
+    return Output(form, Path(path) if path not in ("", "-") else None)
+
+
+def write_report(
+    report: Report, outputs: Sequence[Output], *, verbose: int, quiet: bool, color: ColorChoice
+) -> None:
+    """Write a report to all its outputs; files are written only when all have been rendered.
+
+    Raises:
+        typer.BadParameter: a file cannot be written.
+    """
+    ready: list[tuple[Output, str]] = []
+    for output in outputs:
+        if output.path is None:
+            look = stdout_look(color)
+        else:
+            look = Look(color=color is ColorChoice.ALWAYS, unicode=True, columns=None)
+        ready.append((output, _render(report, output.format, look, verbose, quiet)))
+    for output, text in ready:
+        if output.path is not None:
+            try:
+                write_file(output.path, text)
+            except OSError as error:
+                reason = error.strerror or type(error).__name__
+                raise typer.BadParameter(
+                    f"cannot write {output.path}: {reason}",
+                    param_hint="--output-format/--output-file",
+                ) from None
+        elif output.format in _FOR_PROGRAMS:
+            emit_utf8(text)
+        else:
+            emit(text)
+
+
+def _render(report: Report, form: OutputFormat, look: Look, verbose: int, quiet: bool) -> str:
+    if form is OutputFormat.JSON:
+        return render_json(report)
+    if form is OutputFormat.SARIF:
+        return render_sarif(report)
+    if form is OutputFormat.GITHUB:
+        return render_github(report)
+    if form is OutputFormat.CONCISE:
+        return render_concise(report, unicode=look.unicode)
+    return render_text(
+        report,
+        color=look.color,
+        unicode=look.unicode,
+        verbose=verbose,
+        quiet=quiet,
+        columns=look.columns,
+    )
