@@ -22,11 +22,11 @@ PACKAGES = ("accelerate", "deepspeed", "lightning", "torch", "transformers", "tr
 """Packages whose release can change what a run does."""
 
 
-def contract_of(pair: Input, check: Check, indent: int | None) -> str:
-    """The contract of one checked pair, as JSON; on one line where ``indent`` is None."""
+def contract_of(pair: Input, check: Check, compact: bool) -> str:
+    """The contract of one checked pair, as JSON; on one line where it is ``compact``."""
     found = {name: installed(name) for name in PACKAGES}
     packages = {name: str(release) for name, release in found.items() if release is not None}
-    return render_contract(check, list(_inputs(pair)), packages, indent=indent)
+    return render_contract(check, list(_inputs(pair)), packages, compact=compact)
 
 
 def write_whole(path: Path, text: str) -> None:

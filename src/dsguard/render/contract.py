@@ -6,7 +6,6 @@ guard reads a contract without pydantic (:mod:`dsguard.facts.contract`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,9 +21,9 @@ from dsguard.render.json_report import (
     ToolV1,
     UserText,
     check_v1,
-    escape,
     published_schema,
 )
+from dsguard.render.values import json_text
 
 
 class InputV1(Part):
@@ -74,7 +73,7 @@ def render_contract(
     inputs: Sequence[tuple[str, str]],
     packages: Mapping[str, str],
     *,
-    indent: int | None = 2,
+    compact: bool = False,
 ) -> str:
     """The contract of one check as JSON.
 
@@ -82,7 +81,7 @@ def render_contract(
         check: the check whose facts are to hold.
         inputs: the files that were read: name and SHA-256 in hex.
         packages: installed releases by the name of the package.
-        indent: None for one line, as in an environment variable.
+        compact: on one line, as in an environment variable.
     """
     told = check_v1(check)
     contract = ContractV1(
@@ -96,11 +95,7 @@ def render_contract(
         packages=dict(packages),
     )
     data = contract.model_dump(mode="python", exclude_unset=True)
-    separators = None if indent is not None else (",", ":")
-    text = json.dumps(
-        data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
-    )
-    return escape(text)
+    return json_text(data, compact=compact)
 
 
 def contract_schema() -> dict[str, Any]:

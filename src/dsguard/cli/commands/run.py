@@ -125,8 +125,8 @@ def run(
     _become(words, environ)
 
 
-_Writer: TypeAlias = Callable[[int | None], str]
-"""Writes the contract with this indent, or on one line."""
+_Writer: TypeAlias = Callable[[bool], str]
+"""Writes the contract, on one line or indented."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _judge(
 
 
 def _environment(
-    contract: Callable[[int | None], str] | None,
+    contract: _Writer | None,
     path: Path | None,
     variables: dict[str, str],
     seat: Seat | None,
@@ -185,12 +185,12 @@ def _environment(
     if contract is None:
         environ.pop(VARIABLE, None)  # one of another launch holds nobody to anything here
         return environ
-    environ[VARIABLE] = contract(None)
+    environ[VARIABLE] = contract(True)
     if path is not None:
         environ[VARIABLE] = str(path.absolute())
         if seat is None or seat.rank == 0:
             try:
-                write_whole(path, contract(2) + "\n")
+                write_whole(path, contract(False))
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise typer.BadParameter(
