@@ -6,7 +6,6 @@ guard reads a contract without pydantic (:mod:`dsguard.facts.contract`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -22,9 +21,9 @@ from dsguard.render.json_report import (
     ToolV1,
     UserText,
     check_v1,
-    escape,
     published_schema,
 )
+from dsguard.render.values import json_text
 
 
 class InputV1(Part):
@@ -96,11 +95,7 @@ def render_contract(
         packages=dict(packages),
     )
     data = contract.model_dump(mode="python", exclude_unset=True)
-    separators = None if indent is not None else (",", ":")
-    text = json.dumps(
-        data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
-    )
-    return escape(text)
+    return json_text(data, indent)
 
 
 def contract_schema() -> dict[str, Any]:
