@@ -108,6 +108,11 @@ facts
 facts ds.json other.json
 facts ds.json --explain gradient_acumulation_steps
 facts ds.json --output-format sarif
+run
+run ds.json
+run ds.json --
+diff
+diff one.json
 upgrade-check ds.json --from 0.3
 upgrade-check ds.json --from 0.16.4 --to 99.9
 schema --target latest

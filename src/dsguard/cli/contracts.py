@@ -1,10 +1,8 @@
-"""Writing the run contract of a checked pair, and reading contracts that a user names."""
+"""The run contract of a checked pair, and reading contracts that a user names."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,30 +20,11 @@ PACKAGES = ("accelerate", "deepspeed", "lightning", "torch", "transformers", "tr
 """Packages whose release can change what a run does."""
 
 
-def contract_of(pair: Input, check: Check, compact: bool) -> str:
-    """The contract of one checked pair, as JSON; on one line where it is ``compact``."""
+def contract_of(pair: Input, check: Check, indent: int | None) -> str:
+    """The contract of one checked pair, as JSON; on one line where ``indent`` is None."""
     found = {name: installed(name) for name in PACKAGES}
     packages = {name: str(release) for name, release in found.items() if release is not None}
-    return render_contract(check, list(_inputs(pair)), packages, compact=compact)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part.
-
-    Raises:
-        OSError: it cannot be written; nothing is left behind.
-    """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    return render_contract(check, list(_inputs(pair)), packages, indent=indent)
 
 
 def load_contract(path: Path) -> Contract:
@@ -94,9 +73,3 @@ def _files(pair: Input) -> Iterator[tuple[str, Path]]:
     hostfile = launch.launcher_arguments.get("hostfile")
     if hostfile is not None and hostfile.value:
         yield hostfile.value, folder / hostfile.value
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -73,7 +73,7 @@ def render_contract(
     inputs: Sequence[tuple[str, str]],
     packages: Mapping[str, str],
     *,
-    compact: bool = False,
+    indent: int | None = 2,
 ) -> str:
     """The contract of one check as JSON.
 
@@ -81,7 +81,7 @@ def render_contract(
         check: the check whose facts are to hold.
         inputs: the files that were read: name and SHA-256 in hex.
         packages: installed releases by the name of the package.
-        compact: on one line, as in an environment variable.
+        indent: None for one line, as in an environment variable.
     """
     told = check_v1(check)
     contract = ContractV1(
@@ -95,7 +95,7 @@ def render_contract(
         packages=dict(packages),
     )
     data = contract.model_dump(mode="python", exclude_unset=True)
-    return json_text(data, compact=compact)
+    return json_text(data, indent)
 
 
 def contract_schema() -> dict[str, Any]:

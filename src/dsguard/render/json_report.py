@@ -273,7 +273,7 @@ class ReportV1(Part):
 def render_json(report: Report) -> str:
     """The report as JSON, indented by two spaces, keys in the order of the models."""
     data = report_v1(report).model_dump(mode="python", exclude_unset=True)
-    return json_text(data)
+    return json_text(data) + "\n"
 
 
 def report_v1(report: Report) -> ReportV1:

@@ -80,7 +80,7 @@ def render_sarif(report: Report) -> str:
             for (check, finding), mark in zip(found, marks, strict=True)
         ],
     }
-    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}) + "\n"
 
 
 def _rule(code: str, found: Iterable[tuple[Check, Finding]]) -> dict[str, Any]:

@@ -41,14 +41,13 @@ def json_value(value: Any, depth: int = 0) -> Any:
     return str(value)
 
 
-def json_text(data: Any, *, compact: bool = False) -> str:
-    """JSON indented by two spaces, or on one line; what a terminal does not bear is escaped."""
-    indent, separators = (None, (",", ":")) if compact else (2, None)
+def json_text(data: Any, indent: int | None = 2) -> str:
+    """Standard JSON that a terminal and an encoder can bear; on one line without ``indent``."""
+    separators = None if indent is not None else (",", ":")
     text = json.dumps(
         data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
     )
-    end = "" if compact else "\n"
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + end
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

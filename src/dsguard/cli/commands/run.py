@@ -17,17 +17,16 @@ from typing import Annotated, NoReturn, TypeAlias
 
 import typer
 
-from dsguard.checking import Settings
+from dsguard.checking import Settings, report_of
 from dsguard.cli import options
 from dsguard.cli.commands.check import FailOn, exit_code
-from dsguard.cli.contracts import contract_of, write_whole
+from dsguard.cli.contracts import contract_of
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE
+from dsguard.cli.output import INCOMPLETE, write_file
 from dsguard.cli.ranks import Seat, seat_of
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
-from dsguard.model.report import Report
 from dsguard.render.facts_table import render_facts
 from dsguard.render.stream import ColorChoice, look_of
 from dsguard.render.text import render_text
@@ -125,8 +124,8 @@ def run(
     _become(words, environ)
 
 
-_Writer: TypeAlias = Callable[[bool], str]
-"""Writes the contract, on one line or indented."""
+_Writer: TypeAlias = Callable[[int | None], str]
+"""Writes the contract with this indent, or on one line."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +151,8 @@ def _judge(
 ) -> _Judged:
     names = [config] if config is not None else []
     inputs, failures = collect(names, launch.command(), settings)
-    checks = tuple(item.check() for item in inputs)
-    crashed = any(f.rule == "internal-error" for check in checks for f in check.findings)
-    report = Report(checks, tuple(failures), crashed)
+    checks = [item.check() for item in inputs]
+    report = report_of(checks, failures)
     look = look_of(sys.stderr, os.environ, color)
     text = ""
     if not quiet:
@@ -176,7 +174,7 @@ def _judge(
 
 
 def _environment(
-    contract: _Writer | None,
+    contract: Callable[[int | None], str] | None,
     path: Path | None,
     variables: dict[str, str],
     seat: Seat | None,
@@ -185,12 +183,12 @@ def _environment(
     if contract is None:
         environ.pop(VARIABLE, None)  # one of another launch holds nobody to anything here
         return environ
-    environ[VARIABLE] = contract(True)
+    environ[VARIABLE] = contract(None)
     if path is not None:
         environ[VARIABLE] = str(path.absolute())
         if seat is None or seat.rank == 0:
             try:
-                write_whole(path, contract(False))
+                write_file(path, contract(2) + "\n")
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise typer.BadParameter(
