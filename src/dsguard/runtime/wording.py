@@ -2,6 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a message names what the script has in its hands.
+
+    ``engine`` is what runs, ``step`` the call that ends a window or a micro-batch, ``settles``
+    what says how the run is to be; the others are ways out.
+    """
+
+    engine: str
+    step: str
+    settles: str
+    step_rightly: str
+    set_micro_batch: str
+    lower_loss_scale: str
+
+
+ENGINE = Words(
+    engine="the engine",
+    step="engine.step()",
+    settles="the config that deepspeed.initialize reads",
+    step_rightly="let the config's gradient_accumulation_steps be the only place that says how "
+    "many micro-batches make a step, and call engine.step() after every micro-batch",
+    set_micro_batch="the config train_micro_batch_size_per_gpu",
+    lower_loss_scale="a lower initial_scale_power",
+)
+"""A loop around a DeepSpeed engine."""
+
+LOOP = Words(
+    engine="the loop",
+    step="optimizer.step()",
+    settles="the launch or the loop",
+    step_rightly="call optimizer.step() and zero_grad() after as many micro-batches as are "
+    "expected, or expect what the loop does",
+    set_micro_batch="guard(expect=...) a micro_batch_size of",
+    lower_loss_scale="a lower GradScaler(init_scale=...)",
+)
+"""A loop that steps its optimizer itself."""
+
 
 def micro_batches(count: int) -> str:
     """``1 micro-batch``, ``2 micro-batches``."""

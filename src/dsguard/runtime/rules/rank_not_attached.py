@@ -27,6 +27,6 @@ def rank_not_attached(moment: RanksCompared, report: Reporter) -> Iterator[Findi
         moment.run.attached_at,
         f"rank {ranks} attached no guard within {moment.seconds:g} seconds and was not compared",
         Consequence.NOTE,
-        help="call guard(engine) on every rank, right after deepspeed.initialize, or say "
+        help="call guard on every rank, right after the engine or the model is made, or say "
         'ranks="off"',
     )
