@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dsguard.runtime.outputs import is_compiling
-
 Seen: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any], Any], None]
 """Is given the arguments of a forward, by position and by name, and its output."""
 
@@ -25,13 +23,16 @@ class ForwardHook:
     """
 
     def __init__(self, seen: Seen) -> None:
+        import torch
+
         self._seen = seen
+        self._is_compiling = torch.compiler.is_compiling
 
     def __call__(
         self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
         """What PyTorch calls after each forward."""
-        if not is_compiling():
+        if not self._is_compiling():
             self._seen(args, kwargs, output)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -76,7 +76,11 @@ class FsdpSync:
         root = parts[0]
         self.ranks = _size(getattr(root, "process_group", None))
         self.ranks *= _size(getattr(root, "_inter_node_pg", None))
-        self.harm = "its gradients are those of this rank alone" if self.ranks > 1 else ""
+        self.harm = (
+            "the gradients are those of this rank alone, and do not fit its shard of the weights"
+            if self.ranks > 1
+            else ""
+        )
 
     def forwarded(self) -> None:
         """Nothing depends on the forward."""
