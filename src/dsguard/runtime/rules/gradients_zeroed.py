@@ -9,8 +9,7 @@ from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import GradientsZeroed
 from dsguard.runtime.rule import guard_rule
-from dsguard.runtime.run import Boundary
-from dsguard.runtime.wording import micro_batches
+from dsguard.runtime.wording import LOOP, micro_batches
 
 _STEPS: FactName = "gradient_accumulation_steps"
 
@@ -34,8 +33,11 @@ def gradients_zeroed(moment: GradientsZeroed, report: Reporter) -> Iterator[Find
     if moment.lossy:
         message = f"{moment.what} threw away the gradients of {pending}"
     else:
-        message = f"{moment.what} was called with {pending} accumulated; {where} has no effect"
-    if moment.lossy and counted < steps and run.windows.sizes.get(steps, 0):
+        message = (
+            f"{moment.what} was called with {pending} accumulated; {where} has no effect on them"
+        )
+    by_hand = run.engine.words is LOOP
+    if by_hand and moment.lossy and counted < steps and run.windows.sizes.get(steps, 0):
         # Whole windows came before: an epoch that ends inside one, or a batch that is left out.
         severity = Severity.WARNING
     yield report(
@@ -45,6 +47,6 @@ def gradients_zeroed(moment: GradientsZeroed, report: Reporter) -> Iterator[Find
         because=run.asked(_STEPS) or run.engine_says(_STEPS),
         severity=severity,
         help=f"clear gradients only after {run.engine.words.step}"
-        if run.boundary is Boundary.CALLER
+        if by_hand
         else "leave it out: engine.step() clears the gradients after the optimizer's step",
     )

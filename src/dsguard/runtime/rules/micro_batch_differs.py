@@ -45,7 +45,8 @@ def micro_batch_differs(moment: Forward, report: Reporter) -> Iterator[Finding]:
         outcome = "nobody has said how many make a step"
     yield report(
         run.here(),
-        f"{words.engine} is fed {size} samples in a micro-batch, not {expected}: {outcome}",
+        f"{words.engine} is fed {size} samples in a micro-batch and {words.counts} {expected}: "
+        + outcome,
         Consequence.DIFFERS,
         because=run.asked(_MICRO) or run.engine_says(_MICRO),
         severity=Severity.INFO if maybe_pairs else _severity(asked is not None),
