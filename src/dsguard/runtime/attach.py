@@ -6,10 +6,10 @@ import difflib
 import os
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from dsguard.runtime.contracts import ContractGiven, contract_of_run
-from dsguard.runtime.engines.deepspeed import attach_deepspeed, is_deepspeed_engine
+from dsguard.runtime.engines import data_parallel, deepspeed
 from dsguard.runtime.expectation import Expected
 from dsguard.runtime.place import here
 from dsguard.runtime.plan import Plan
@@ -17,6 +17,17 @@ from dsguard.runtime.records import Record
 from dsguard.runtime.reporting import Notebook, OnViolation
 from dsguard.runtime.rule import GuardRule, all_guard_rules
 from dsguard.runtime.session import Guard
+
+
+class _Kind(Protocol):
+    """A kind of engine: a module of :mod:`dsguard.runtime.engines`."""
+
+    def recognises(self, engine: Any, /) -> bool: ...
+
+    def attach(self, engine: Any, plan: Plan, /) -> Guard: ...
+
+
+_KINDS: tuple[_Kind, ...] = (deepspeed, data_parallel)
 
 _guards: weakref.WeakKeyDictionary[Any, weakref.ReferenceType[Guard]] = weakref.WeakKeyDictionary()
 
@@ -36,17 +47,19 @@ def guard(
 ) -> Guard:
     """Hold a running engine to what was asked, from now on.
 
-    Call it once, on every rank, after ``deepspeed.initialize``. A second call on the same engine
-    replaces the first guard.
+    Call it once, on every rank, after ``deepspeed.initialize``, or after the model was wrapped
+    in DDP or FSDP. A second call on the same engine replaces the first guard.
 
     Args:
         engine: what ``deepspeed.initialize`` returned first (a pipeline engine too), or a model
-            under DDP or FSDP.
+            under DDP, FSDP or ``fully_shard``; in a run of one process also a plain module, so
+            that a script need not ask. Pass what the loop calls.
         expect: a mapping of ``gradient_accumulation_steps``, ``train_batch_size``,
             ``micro_batch_size`` (samples), ``gradient_clipping`` (norm), ``zero_stage``,
             ``precision`` (``fp32``, ``fp16``, ``bf16``), ``data_parallel_size``, ``world_size``
             (ranks), or the path of a ds_config. Absent: what the contract says, else what the
-            engine's own config says.
+            engine's own config says. A loop without DeepSpeed has no such config: without an
+            expectation or contract only its gradient synchronisation is judged.
         contract: a run contract or its path. Absent: the one that ``dsguard run`` has left for
             this launch, if any. What ``expect`` says wins over it.
         on_violation: ``warn`` logs (logger ``dsguard.guard``) once per kind and counts after
@@ -58,12 +71,13 @@ def guard(
         every: compare the counts of all ranks in a collective after every so many optimizer
             steps. Give every rank the same number.
         record: a path or a function: one record per optimizer step.
-        optimizer: the optimizer of a model under DDP or FSDP.
+        optimizer: what steps the model, where ``engine`` is a module; DeepSpeed has its own.
         dataloader: the script's own loader, whose length is compared between the ranks and with
             the accumulation.
 
     Raises:
-        TypeError: ``engine`` is nothing that a guard can be put on.
+        TypeError: ``engine`` is nothing that a guard can be put on, or a module came without
+            ``optimizer``.
         ValueError: an argument that makes no sense, or a config that cannot be read.
         GuardViolation: ``on_violation`` is ``raise`` and the engine differs already.
     """
@@ -81,19 +95,21 @@ def guard(
         compare_ranks=ranks == "attach",
         every=every,
         record=record,
+        optimizer=optimizer,
         dataloader=dataloader,
         attached_at=here(),
     )
-    if not is_deepspeed_engine(engine):
+    kind = next((kind for kind in _KINDS if kind.recognises(engine)), None)
+    if kind is None:
         raise TypeError(
             f"dsguard cannot guard a {type(engine).__name__}: pass what deepspeed.initialize "
-            "returned first, after it has returned"
+            "returned first, after it has returned, or a model under DDP or FSDP"
         )
     before = _guards.get(engine)
     earlier = before() if before is not None else None
     if earlier is not None:
         earlier.replace()
-    attached = attach_deepspeed(engine, plan)
+    attached = kind.attach(engine, plan)
     _guards[engine] = weakref.ref(attached)
     return attached
 

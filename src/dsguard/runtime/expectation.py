@@ -37,6 +37,11 @@ _COUNTS: tuple[FactName, ...] = (
     "data_parallel_size",
     "world_size",
 )
+_BATCH: tuple[FactName, ...] = (
+    "train_batch_size",
+    "micro_batch_size",
+    "gradient_accumulation_steps",
+)
 NAMES: tuple[FactName, ...] = (*_COUNTS, "gradient_clipping", "zero_stage", "precision")
 """The facts that a running engine can be held to."""
 
@@ -57,6 +62,27 @@ class Expectation:
     def without(self, *names: FactName) -> Expectation:
         """The same without these facts, as after the script has changed them on purpose."""
         return replace(self, asked={n: k for n, k in self.asked.items() if n not in names})
+
+    def completed(self, data_parallel_size: int) -> Expectation:
+        """With the third batch size, where two were asked for and nobody else can say it.
+
+        Raises:
+            ValueError: the samples of a step do not divide.
+        """
+        train, *parts = (self.asked.get(name) for name in _BATCH)
+        missing = [name for name, part in zip(_BATCH[1:], parts, strict=True) if part is None]
+        given = next((part for part in parts if part is not None), None)
+        if train is None or given is None or len(missing) != 1:
+            return self
+        value, left = divmod(train.value, given.value * data_parallel_size)
+        formula = f"{train.value} / {given.value} / {data_parallel_size} ranks"
+        if left:
+            raise ValueError(
+                f"guard(expect=...): no whole {missing[0]} makes train_batch_size "
+                f"{train.value} ({formula})"
+            )
+        derived = Known(value, Origin(OriginKind.DERIVED, formula=formula))
+        return replace(self, asked={**self.asked, missing[0]: derived})
 
     @classmethod
     def read(cls, expect: Expected, said_at: Location, data_parallel_size: int) -> Expectation:

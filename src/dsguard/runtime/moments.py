@@ -93,7 +93,15 @@ class LossWeight(Moment):
 
 @dataclass(slots=True)
 class StepCalled(Moment):
-    """``engine.step()`` was called and has done nothing yet."""
+    """``engine.step()`` was called and has done nothing yet; without an engine, the optimizer's.
+
+    ``unseen``: the type of an output of the model since the last step that shows no tensor a
+    backward pass could start from. ``around``: steps in a row, this one included, that found
+    gradients although nothing went through the model.
+    """
+
+    unseen: str = ""
+    around: int = 0
 
 
 @dataclass(slots=True)
@@ -115,11 +123,13 @@ class SteppedAround(Moment):
 class GradientsZeroed(Moment):
     """Somebody cleared gradients while a window was open.
 
-    ``what`` is the call; ``lossy`` whether gradients of the window were really lost.
+    ``what`` is the call; ``lossy`` whether gradients of the window were really lost;
+    ``pending`` how many micro-batches they come from, 0 where these are still counted.
     """
 
     what: str
     lossy: bool
+    pending: int = 0
 
 
 @dataclass(slots=True)

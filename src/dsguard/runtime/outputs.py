@@ -5,26 +5,34 @@ Every import of PyTorch waits until the first question: whoever asks one has imp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 _DEPTH = 3
+_NODES = 64
 
 
 @lru_cache(maxsize=1)
-def _questions() -> tuple[Any, Any]:
+def _questions() -> tuple[Any, Any, Any]:
     import torch
 
     task = getattr(torch._C, "_current_graph_task_id", None)
     compiler = getattr(torch, "compiler", None)
     compiling = getattr(compiler, "is_compiling", None) or (lambda: False)
-    return (task or (lambda: -1)), compiling
+    executes = getattr(torch._C, "_will_engine_execute_node", None)
+    return (task or (lambda: -1)), compiling, executes
+
+
+def graph_task() -> int:
+    """The number of the backward pass that is running, -1 outside."""
+    return int(_questions()[0]())
 
 
 def in_autograd() -> bool:
     """Whether this runs inside a backward pass, as a checkpoint's second forward does."""
-    return bool(_questions()[0]() != -1)
+    return graph_task() != -1
 
 
 def is_compiling() -> bool:
@@ -32,22 +40,62 @@ def is_compiling() -> bool:
     return bool(_questions()[1]())
 
 
-def first_tensor_with_graph(output: Any, depth: int = _DEPTH) -> Any:
+def first_tensor_with_graph(output: Any) -> Any:
     """The loss of a model's output, else the first of its tensors that has a graph; or None."""
+    return next(tensors_with_graph(output), None)
+
+
+def tensors_with_graph(output: Any, depth: int = _DEPTH) -> Iterator[Any]:
+    """The tensors of a model's output that a backward pass may start from, its loss first."""
     if output is None or depth < 0:
-        return None
+        return
     if hasattr(output, "grad_fn"):
-        return output if output.grad_fn is not None else None
-    if isinstance(output, Mapping) or hasattr(output, "keys"):
-        parts = [output["loss"]] if "loss" in output else list(output.values())
-    elif isinstance(output, (list, tuple)):
-        parts = list(output)
+        if output.grad_fn is not None:
+            yield output
+        return
+    for part in _parts(output):
+        yield from tensors_with_graph(part, depth - 1)
+
+
+def _parts(output: Any) -> list[Any]:
+    if isinstance(output, (list, tuple)) and not hasattr(output, "loss"):
+        return list(output)
+    if isinstance(output, Mapping) or (hasattr(output, "keys") and hasattr(output, "values")):
+        named = dict(output)
+    elif dataclasses.is_dataclass(output) and not isinstance(output, type):
+        named = {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
     elif hasattr(output, "loss"):
-        parts = [output.loss]
+        named = {"loss": output.loss}
     else:
-        return None
-    for part in parts:
-        tensor = first_tensor_with_graph(part, depth - 1)
-        if tensor is not None:
-            return tensor
+        return []
+    loss = named.pop("loss", None)
+    return [loss, *named.values()]
+
+
+def leaf_of(tensor: Any) -> Any:
+    """The node of autograd that adds up the gradient of a parameter near to this tensor.
+
+    None where none lies within the first nodes of its graph.
+    """
+    nodes = [tensor.grad_fn]
+    for node in nodes:  # grows while it is walked
+        if hasattr(node, "variable"):
+            return node
+        if len(nodes) > _NODES:
+            return None
+        nodes.extend(function for function, _ in node.next_functions if function is not None)
     return None
+
+
+def accumulates(leaf: Any) -> bool:
+    """Asked inside a backward pass: whether it adds to this parameter's gradient.
+
+    ``torch.autograd.grad`` adds to none. True where it cannot be told.
+    """
+    executes = _questions()[2]
+    if leaf is None or executes is None:
+        return True
+    try:
+        return bool(executes(leaf))
+    except RuntimeError:  # its gradient is what torch.autograd.grad was asked for
+        return False

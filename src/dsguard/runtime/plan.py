@@ -25,6 +25,7 @@ class Plan:
     compare_ranks: bool
     every: int | None
     record: Record
+    optimizer: Any
     dataloader: Any
     attached_at: Location
 

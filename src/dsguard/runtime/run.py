@@ -14,6 +14,7 @@ from dsguard.model.source import Location
 from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.place import here
 from dsguard.runtime.windows import Windows
+from dsguard.runtime.wording import Words
 
 
 class Boundary(Enum):
@@ -38,8 +39,11 @@ class Engine(Protocol):
     zero_stage: int
     """0 where nothing is partitioned, or where it is no DeepSpeed engine."""
 
+    words: Words
+    """How messages name what the script calls."""
+
     def accumulation(self) -> int:
-        """Micro-batches in one optimizer step, as the engine counts now."""
+        """Micro-batches in one optimizer step, as the engine counts now; 1 where nobody does."""
 
     def micro_batch(self) -> int | None:
         """Samples in one micro-batch on this rank, None where nobody said."""
@@ -64,6 +68,15 @@ class Engine(Protocol):
 
     def loader_length(self) -> int | None:
         """Batches in one pass over the engine's or the script's own loader, where known."""
+
+    def needs_synchronised_step(self) -> str:
+        """What a step on gradients does that were not synchronised; empty where nothing wrong."""
+
+    def foreign_optimizer(self) -> str:
+        """The optimizer's type, where it holds no parameter of the model; else empty."""
+
+    def synchronisation_unseen(self) -> str:
+        """Why it cannot be seen whether gradients are synchronised; empty where it can."""
 
 
 @dataclass

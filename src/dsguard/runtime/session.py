@@ -149,12 +149,13 @@ def start(
     if store is not None:
         notebook.voice = OneVoice(store)
     recorder = Recorder(plan.record, store.rank if store is not None else 0)
+    every = plan.every  # the plan itself holds the script's optimizer and loader
 
     def at_step(window: Window) -> None:
         notebook.settle()
         if recorder.wanted:
             recorder.write(window, run.windows)
-        if plan.every and run.windows.optimizer_steps % plan.every == 0:
+        if every and run.windows.optimizer_steps % every == 0:
             watch.tell(CountsCompared(run, counts_apart(run.windows)))
 
     tap = Tap(run, watch, learning_rate, at_step)

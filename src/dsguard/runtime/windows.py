@@ -49,11 +49,12 @@ class Window(NamedTuple):
     held when the window was opened. ``samples`` on this rank, None where the batches did not
     show their size. ``unsynchronised`` backward passes ran under ``no_sync()`` or
     ``coalesce_grad_reduction()``. ``applied`` is False where the step was skipped (overflow).
+    ``expected`` is None where nobody has said how many there should be.
     ``alike`` is how many windows in a row, this one included, had as many micro-batches.
     """
 
     micro_batches: int
-    expected: int
+    expected: int | None
     samples: int | None
     unsynchronised: int
     applied: bool
@@ -84,14 +85,16 @@ class Windows:
         """Calls of the engine's forward since the last optimizer step, evaluation included."""
         self.unsynchronised = 0
         self.unsynchronised_since_step = 0
-        self._expected = 1
+        self.synchronised_last = True
+        """Whether the last backward pass has synchronised the gradients."""
+        self._expected: int | None = 1
         self._open_samples: int | None = 0
         self._last_size = 0
         self._alike = 0
         self._last_batch: int | None = None
 
     @property
-    def expected(self) -> int:
+    def expected(self) -> int | None:
         """The accumulation that held when the open window was opened."""
         return self._expected
 
@@ -112,7 +115,7 @@ class Windows:
         """A forward of evaluation or generation: nothing to count but that it happened."""
         self.forwards += 1
 
-    def backward(self, accumulation: int, synchronised: bool = True) -> None:
+    def backward(self, accumulation: int | None, synchronised: bool = True) -> None:
         """A backward pass while the engine accumulates over this many."""
         if self.open == 0:
             self._expected = accumulation
@@ -122,6 +125,11 @@ class Windows:
         if not synchronised:
             self.unsynchronised += 1
             self.unsynchronised_since_step += 1
+        self.synchronised_last = synchronised
+
+    def backward_again(self, synchronised: bool) -> None:
+        """Another backward pass through a micro-batch that is counted already."""
+        self.synchronised_last = synchronised
 
     def step_returned(self) -> None:
         """``engine.step()`` has returned."""
@@ -149,7 +157,7 @@ class Windows:
         self.reopen()
         return window
 
-    def reopen(self, pending: int = 0, accumulation: int = 1) -> None:
+    def reopen(self, pending: int = 0, accumulation: int | None = 1) -> None:
         """Forget the open window; ``pending`` steps of it the engine counts all the same."""
         self.open = pending
         self._expected = accumulation

@@ -9,6 +9,7 @@ from typing import Any
 
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
+from dsguard.runtime.engines.script import highest_learning_rate, length_of
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.plan import Plan
@@ -17,12 +18,12 @@ from dsguard.runtime.session import Guard, start
 _METHODS = ("_take_model_step", "gradient_accumulation_steps", "zero_optimization_stage")
 
 
-def is_deepspeed_engine(engine: Any) -> bool:
+def recognises(engine: Any) -> bool:
     """Whether it trains as DeepSpeed's engine does (an inference engine does not)."""
     return all(hasattr(type(engine), name) for name in _METHODS)
 
 
-def attach_deepspeed(engine: Any, plan: Plan) -> Guard:
+def attach(engine: Any, plan: Plan) -> Guard:
     """Hook a guard onto the engine and ask the rules of the moment of attaching."""
     view = DeepSpeedView(engine)
     expected = plan.expectation(view.data_parallel_size())
@@ -39,7 +40,7 @@ def attach_deepspeed(engine: Any, plan: Plan) -> Guard:
         expected,
         plan,
         hooks=hooks,
-        learning_rate=lambda: _learning_rate(view),
+        learning_rate=lambda: highest_learning_rate(view.engine.optimizer),
         data_parallel_size=view.data_parallel_size(),
         told=lambda: _told(view, plan.dataloader),
     )
@@ -50,26 +51,13 @@ def _values(parameter: Any) -> Any:
     return getattr(parameter, "ds_tensor", parameter)
 
 
-def _learning_rate(view: DeepSpeedView) -> float:
-    groups = getattr(view.engine.optimizer, "param_groups", ())
-    rates = (group.get("lr", 0.0) for group in groups)
-    return max((float(rate) for rate in rates if isinstance(rate, (int, float))), default=0.0)
-
-
 def _told(view: DeepSpeedView, dataloader: Any) -> Mapping[str, Any]:
     """What this rank is about to do, for the others to compare."""
     told: dict[str, Any] = {name: known.value for name, known in view.facts().items()}
-    told["learning_rate"] = _learning_rate(view)
-    length = _length(dataloader)
+    told["learning_rate"] = highest_learning_rate(view.engine.optimizer)
+    length = length_of(dataloader)
     told["dataloader_length"] = view.loader_length() if length is None else length
     for key, block in view.config_blocks().items():
         text = json.dumps(block, sort_keys=True, default=str)
         told[f"config: {key}"] = hashlib.sha256(text.encode()).hexdigest()[:16]
     return told
-
-
-def _length(dataloader: Any) -> int | None:
-    try:
-        return len(dataloader)
-    except TypeError:  # None, or a loader over an iterable
-        return None

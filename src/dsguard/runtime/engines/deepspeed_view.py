@@ -8,6 +8,7 @@ from typing import Any
 
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.runtime.run import Boundary, said_by
+from dsguard.runtime.wording import ENGINE
 
 _FILLED_BY_FRONT_ENDS = (
     "train_batch_size",
@@ -44,6 +45,8 @@ _CONFIG_KEYS: dict[FactName, str] = {
 
 class DeepSpeedView:
     """Implements :class:`dsguard.runtime.run.Engine` for ``DeepSpeedEngine`` and its subclasses."""
+
+    words = ENGINE
 
     def __init__(self, engine: Any) -> None:
         self._ref = weakref.ref(engine)
@@ -133,6 +136,18 @@ class DeepSpeedView:
             3: ("optimizer",),
         }
         return owner in lossy.get(self.zero_stage, ())
+
+    def needs_synchronised_step(self) -> str:
+        """Nothing that a loop could get wrong: ``step()`` inside ``no_sync()`` is refused."""
+        return ""
+
+    def synchronisation_unseen(self) -> str:
+        """DeepSpeed synchronises at the boundary, or refuses."""
+        return ""
+
+    def foreign_optimizer(self) -> str:
+        """DeepSpeed replaces the parameters in the optimizer it is given."""
+        return ""
 
     def leftover_auto(self) -> tuple[str, ...]:
         """Keys of the engine's config that still say ``auto``."""

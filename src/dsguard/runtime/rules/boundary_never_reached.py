@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dsguard.model.fact import FactName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Backward
@@ -11,6 +12,7 @@ from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.run import Boundary
 from dsguard.runtime.wording import micro_batches
 
+_STEPS: FactName = "gradient_accumulation_steps"
 _CERTAIN = 2
 _WITHOUT_STEP = 4
 _AT_LEAST = 16
@@ -45,6 +47,12 @@ def boundary_never_reached(moment: Backward, report: Reporter) -> Iterator[Findi
         certain = True
         what = "engine.step() was not called after any of them"
         way_out = "call engine.step() after every micro-batch"
+    elif run.asked(_STEPS):
+        if windows.open != max(_WITHOUT_STEP * expected, _AT_LEAST) + 1:
+            return
+        certain = True
+        what = f"{run.engine.words.step} was not called after any of them"
+        way_out = run.engine.words.step_rightly
     else:
         return
     yield report(
@@ -52,7 +60,7 @@ def boundary_never_reached(moment: Backward, report: Reporter) -> Iterator[Findi
         f"{micro_batches(windows.open)} without a step of the optimizer, with accumulation "
         f"{expected}: {what}",
         Consequence.DIFFERS,
-        because=run.engine_says("gradient_accumulation_steps"),
+        because=run.engine_says(_STEPS) or run.asked(_STEPS),
         severity=Severity.ERROR if certain else Severity.WARNING,
         help=way_out,
     )

@@ -29,10 +29,9 @@ def expectation_differs(moment: Attached, report: Reporter) -> Iterator[Finding]
             continue
         yield report(
             run.attached_at,
-            f"the engine runs with {name} {number(found.value)}, not the {number(asked.value)} "
-            "that was asked for",
+            f"{run.engine.words.engine} runs with {name} {number(found.value)}, not the "
+            f"{number(asked.value)} that was asked for",
             Consequence.DIFFERS,
             because=(Because.of(name, asked), Because.of(name, found)),
-            help=f"say {number(asked.value)} in the config that deepspeed.initialize reads, or "
-            "expect what it says",
+            help=f"say {number(asked.value)} in {run.engine.words.settles}, or expect what it says",
         )

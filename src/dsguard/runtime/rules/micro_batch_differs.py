@@ -9,6 +9,7 @@ from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Forward
 from dsguard.runtime.rule import guard_rule
+from dsguard.runtime.run import Boundary
 
 _MICRO: FactName = "micro_batch_size"
 _IN_A_ROW = 2
@@ -38,17 +39,19 @@ def micro_batch_differs(moment: Forward, report: Reporter) -> Iterator[Finding]:
         return
     # Preference training puts the chosen and the rejected answer of a sample into one batch.
     maybe_pairs = moment.keywords and size == _PAIR * expected
-    steps = run.engine.accumulation()
+    steps, words = run.accumulation(), run.engine.words
+    outcome = f"one step trains on {size * steps} samples per rank instead of {expected * steps}"
+    if run.boundary is Boundary.CALLER and not run.asked("gradient_accumulation_steps"):
+        outcome = "nobody has said how many make a step"
     yield report(
         run.here(),
-        f"the engine is fed {size} samples in a micro-batch and counts {expected}: one step "
-        f"trains on {size * steps} samples per rank instead of {expected * steps}",
+        f"{words.engine} is fed {size} samples in a micro-batch and {words.counts} {expected}: "
+        + outcome,
         Consequence.DIFFERS,
         because=run.asked(_MICRO) or run.engine_says(_MICRO),
         severity=Severity.INFO if maybe_pairs else _severity(asked is not None),
         confidence=Confidence.LOW if maybe_pairs else Confidence.MEDIUM,
-        help=f"give the loader batch_size={expected}, or the config "
-        f"train_micro_batch_size_per_gpu {size}",
+        help=f"give the loader batch_size={expected}, or {words.set_micro_batch} {size}",
     )
 
 

@@ -13,6 +13,9 @@ _STEPS = 4
 _LOW_PRECISION_STEPS = 64
 """A small update is lost in the rounding of 16-bit weights more often than not."""
 
+_TOLD_BY = "sync-off-boundary"
+"""The rule that has named the cause under FSDP."""
+
 
 @guard_rule(
     code="DSG926",
@@ -25,7 +28,7 @@ _LOW_PRECISION_STEPS = 64
 def parameters_not_moving(moment: ParametersWatched, report: Reporter) -> Iterator[Finding]:
     """No sampled element has changed in so many applied steps with a learning rate above 0."""
     enough = _LOW_PRECISION_STEPS if moment.low_precision else _STEPS
-    if moment.unmoved_steps < enough:
+    if moment.unmoved_steps < enough or _TOLD_BY in moment.run.said:
         return
     yield report(
         moment.run.here(),

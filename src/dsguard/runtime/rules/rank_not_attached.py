@@ -27,6 +27,5 @@ def rank_not_attached(moment: RanksCompared, report: Reporter) -> Iterator[Findi
         moment.run.attached_at,
         f"rank {ranks} attached no guard within {moment.seconds:g} seconds and was not compared",
         Consequence.NOTE,
-        help="call guard(engine) on every rank, right after deepspeed.initialize, or say "
-        'ranks="off"',
+        help=f'call {moment.run.engine.words.attach}, or say ranks="off"',
     )

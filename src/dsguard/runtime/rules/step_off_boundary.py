@@ -45,6 +45,8 @@ def step_off_boundary(moment: OptimizerStepped, report: Reporter) -> Iterator[Fi
             return
         if size < expected and whole_before and window.alike < _IN_A_ROW:
             return
+        if size < expected and "gradients-zeroed" in run.said:
+            return
         if whole_before or not run.asked(_STEPS):
             severity = Severity.WARNING
     samples = f" ({window.samples} samples on this rank)" if window.samples else ""
@@ -54,7 +56,6 @@ def step_off_boundary(moment: OptimizerStepped, report: Reporter) -> Iterator[Fi
         f"{expected} of gradient_accumulation_steps",
         Consequence.DIFFERS,
         because=run.asked(_STEPS) or run.engine_says(_STEPS),
-        help="let the config's gradient_accumulation_steps be the only place that says how many "
-        "micro-batches make a step, and call engine.step() after every micro-batch",
+        help=run.engine.words.step_rightly,
         severity=severity,
     )

@@ -27,9 +27,11 @@ def steps_skipped(moment: OptimizerStepped, report: Reporter) -> Iterator[Findin
         return
     yield report(
         moment.run.here(),
-        f"{_IN_A_ROW} optimizer steps in a row were skipped because of an overflow "
+        f"{_IN_A_ROW} optimizer steps in a row were skipped "
+        f"{moment.run.engine.words.skipped} "
         f"({windows.skipped_steps} of {windows.optimizer_steps} so far): their micro-batches "
         "are lost, and the weights have not moved",
         Consequence.NOTE,
-        help="a lower initial_scale_power, or bf16, if the loss scale does not settle",
+        help=f"{moment.run.engine.words.lower_loss_scale}, or bf16, if the loss scale does not "
+        "settle",
     )

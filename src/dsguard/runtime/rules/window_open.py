@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dsguard.model.fact import FactName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Closed, EpochEnded, EvaluationForward, Loaded, Moment, Saving
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.run import Boundary
 
+_STEPS: FactName = "gradient_accumulation_steps"
 _OUTCOME: dict[type[Moment], tuple[Severity, str, str]] = {
     EvaluationForward: (
         Severity.INFO,
@@ -53,7 +55,7 @@ def window_open(moment: Moment, report: Reporter) -> Iterator[Finding]:
     pending = (
         max(moment.pending, moment.residue) if isinstance(moment, Loaded) else run.windows.open
     )
-    if not pending or run.boundary is Boundary.CALLER:
+    if not pending or (run.boundary is Boundary.CALLER and not run.asked(_STEPS)):
         return
     severity, event, outcome = _OUTCOME[type(moment)]
     verb = "waits" if pending == 1 else "wait"

@@ -1,0 +1,222 @@
+"""The hooks on a loop without DeepSpeed: forwards, backward passes and steps, told as moments.
+
+A micro-batch is a forward of the model that a backward pass goes through. Passes are seen where
+they enter the model's output, whatever computed the loss from it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from dsguard.runtime.batch_size import batch_size
+from dsguard.runtime.engines.data_parallel_view import DataParallelView
+from dsguard.runtime.engines.forward_hook import hook_forwards
+from dsguard.runtime.engines.tap import Tap
+from dsguard.runtime.moments import (
+    Backward,
+    EvaluationForward,
+    Forward,
+    GradientsZeroed,
+    StepCalled,
+)
+from dsguard.runtime.outputs import (
+    accumulates,
+    graph_task,
+    in_autograd,
+    leaf_of,
+    tensors_with_graph,
+)
+from dsguard.runtime.patches import Original
+from dsguard.runtime.run import Boundary
+
+_OUTPUTS = 8
+"""Tensors of one output that are watched: a loss is computed from one of the first."""
+
+
+@dataclass(slots=True)
+class _Forward:
+    """One forward of the model, kept by its graph."""
+
+    size: int | None
+    keywords: bool
+    leaf: Any
+    counted: bool = False
+    """Whether it is among the training forwards."""
+    passed: bool = False
+    """Whether a backward pass went through it: it is a micro-batch."""
+
+
+class DataParallelHooks:
+    """Puts the hooks of one guard on one model and its optimizer."""
+
+    def __init__(self, model: Any, optimizer: Any, view: DataParallelView, tap: Tap) -> None:
+        import torch
+
+        self._is_grad_enabled = torch.is_grad_enabled
+        self._view = view
+        self._tap = tap
+        self._run = tap.run
+        self._run.boundary = Boundary.CALLER
+        self._windows = tap.run.windows
+        self._pass = -1
+        """The backward pass that was seen last."""
+        self._unseen = ""
+        """The type of an output since the last step that shows no tensor with a graph."""
+        self._around = 0
+        self._stepping = False
+        self._closure = False
+        self._dropped: tuple[str, int] | None = None
+        """What cleared the gradients of a whole window, and how many micro-batches it had."""
+        self._own_parameters = not view.foreign_optimizer()
+        tap.handles.append(hook_forwards(model, self._forwarded))
+        tap.handles.append(optimizer.register_step_pre_hook(self._step_begins))
+        tap.handles.append(optimizer.register_step_post_hook(self._step_ends))
+        tap.patches.wrap(optimizer, "zero_grad", self._zero_grad)
+
+    # Forward
+
+    def _forwarded(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
+        self._tap.contain("forward", self._see_forward, args, kwargs, output)
+
+    def _see_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
+        training = self._view.model.training
+        again = in_autograd()  # checkpointing runs it a second time
+        if not self._is_grad_enabled():
+            if not again:
+                self._windows.forward_without_gradient()
+                if not training and self._windows.open:
+                    self._tap.tell(EvaluationForward(self._run))
+            return
+        tensors = list(islice(tensors_with_graph(output), _OUTPUTS))
+        if not tensors:
+            if training and not again:
+                self._unseen = type(output).__name__
+            return
+        self._view.forwarded()
+        size = batch_size(args, kwargs, self._view.micro_batch())
+        seen = _Forward(size, bool(kwargs), leaf_of(tensors[0]))
+        if training and not again:
+            self._look_at_gradients()
+            self._count(seen)
+            self._tap.tell(Forward(self._run, seen.size, seen.keywords))
+        for tensor in tensors:
+            tensor.grad_fn.register_prehook(functools.partial(self._gradient, seen))
+
+    def _count(self, seen: _Forward) -> None:
+        seen.counted = True
+        self._dropped = None
+        self._windows.forward(seen.size)
+
+    # Backward
+
+    def _gradient(self, seen: _Forward, gradients: tuple[Any, ...]) -> None:
+        self._tap.contain("a gradient", self._see_gradient, seen)
+
+    def _see_gradient(self, seen: _Forward) -> None:
+        task = graph_task()
+        again, seen.passed = seen.passed, True
+        if task == self._pass:  # one loss of several forwards
+            return
+        if not accumulates(seen.leaf):  # torch.autograd.grad, as for a gradient penalty
+            seen.passed = again
+            return
+        self._pass = task
+        synchronised = self._view.synchronises()
+        if again:
+            self._windows.backward_again(synchronised)
+            return
+        if not seen.counted:  # a model that is trained in evaluation mode
+            self._count(seen)
+            self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
+        self._windows.backward(self._view.expected_accumulation(), synchronised)
+        self._tap.tell(Backward(self._run, None, False), in_autograd=True)
+
+    # Step
+
+    def _step_begins(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        self._tap.contain("step", self._before_step, args, kwargs)
+
+    def _before_step(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self._stepping = True
+        self._closure = any(arg is not None for arg in (*args[1:], kwargs.get("closure")))
+        if not self._closure:
+            self._judge_step()
+
+    def _judge_step(self) -> None:
+        if self._dropped is not None:
+            (what, pending), self._dropped = self._dropped, None
+            self._tap.tell(GradientsZeroed(self._run, what, True, pending))
+        elif self._windows.open and self._cleared():
+            self._tap.tell(GradientsZeroed(self._run, "something", True, self._windows.open))
+        seen = self._windows.forwards_since_step or self._windows.since_step or self._unseen
+        if seen:
+            self._around = 0
+        elif self._has_gradients():
+            self._around += 1
+        self._tap.tell(StepCalled(self._run, self._unseen, self._around))
+
+    def _step_ends(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        # A scaler that leaves the skipping to the optimizer gives it the flag for this call.
+        self._tap.contain("step", self._after_step, hasattr(optimizer, "found_inf"))
+
+    def _after_step(self, maybe_skipped: bool) -> None:
+        self._stepping = False
+        if self._closure:
+            self._judge_step()
+        self._unseen = ""
+        self._windows.step_returned()
+        if not self._windows.open:
+            return
+        if maybe_skipped:
+            self._tap.forget_parameters()
+        self._tap.close_window(applied=True)
+        self._tap.settle()
+
+    # Gradients that are cleared
+
+    def _zero_grad(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+        self._tap.contain("zero_grad", self._zeroed)
+        return original(*args, **kwargs)
+
+    def _zeroed(self) -> None:
+        if in_autograd() or not self._windows.open:
+            return
+        if self._stepping:  # a closure evaluates its batch anew
+            self._windows.reopen()
+            return
+        what = "the optimizer's zero_grad()"
+        if self._has_gradients() or self._view.keeps_gradients():
+            self._lost(what)
+        elif self._windows.open < self._view.accumulation():
+            self._tap.tell(GradientsZeroed(self._run, what, False))
+
+    def _look_at_gradients(self) -> None:
+        """Whether gradients that were there have been cleared by whoever."""
+        if self._windows.open and not self._stepping and self._cleared():
+            self._lost("something")
+
+    def _lost(self, what: str) -> None:
+        pending, expected = self._windows.open, self._view.expected_accumulation()
+        if expected is None or pending >= expected:
+            # A whole window: left out on purpose, as a scaler does at an overflow, unless the
+            # next thing is a step.
+            self._dropped = what, pending
+            if expected is None:
+                self._windows.reopen()
+            else:
+                self._tap.close_window(applied=False)
+                self._tap.settle()
+            return
+        self._windows.reopen()
+        self._tap.tell(GradientsZeroed(self._run, what, True, pending))
+
+    def _cleared(self) -> bool:
+        return self._own_parameters and self._view.keeps_gradients() and not self._has_gradients()
+
+    def _has_gradients(self) -> bool:
+        groups = self._view.optimizer.param_groups
+        return any(parameter.grad is not None for group in groups for parameter in group["params"])

@@ -1,0 +1,148 @@
+"""A model under DDP or FSDP and its optimizer, as rules see them: no config, only a loop."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from dsguard.model.fact import FactName, Known, Origin, OriginKind
+from dsguard.runtime.engines.gradient_sync import GradientSync, world_size
+from dsguard.runtime.expectation import Expectation
+from dsguard.runtime.run import said_by
+from dsguard.runtime.wording import LOOP
+
+
+class DataParallelView:
+    """Implements :class:`dsguard.runtime.run.Engine` for a loop without DeepSpeed."""
+
+    zero_stage = 0
+    words = LOOP
+
+    def __init__(
+        self, model: Any, optimizer: Any, syncs: tuple[GradientSync, ...], expected: Expectation
+    ) -> None:
+        self._model = weakref.ref(model)
+        self._optimizer = weakref.ref(optimizer)
+        self._expected = expected
+        self.kind = type(model).__name__
+        self.syncs = syncs
+        self.ranks = data_parallel_size(syncs)
+
+    @property
+    def model(self) -> Any:
+        """The live model.
+
+        Raises:
+            ReferenceError: it is gone.
+        """
+        return _alive(self._model, "model")
+
+    @property
+    def optimizer(self) -> Any:
+        """The live optimizer.
+
+        Raises:
+            ReferenceError: it is gone.
+        """
+        return _alive(self._optimizer, "optimizer")
+
+    def expected_accumulation(self) -> int | None:
+        """What was asked for; the loop itself says it nowhere."""
+        return self._asked("gradient_accumulation_steps")
+
+    def accumulation(self) -> int:
+        """What was asked for, else 1: nobody counts."""
+        return self.expected_accumulation() or 1
+
+    def micro_batch(self) -> int | None:
+        """What was asked for."""
+        return self._asked("micro_batch_size")
+
+    def at_boundary(self) -> bool:
+        """No loop says so."""
+        return False
+
+    def facts(self) -> Mapping[FactName, Known]:
+        """The ranks there are, and the samples of one step by what was asked for."""
+        ranks = said_by("the process group")
+        facts: dict[FactName, Known] = {
+            "world_size": Known(world_size(), ranks),
+            "data_parallel_size": Known(self.ranks, ranks),
+        }
+        micro, steps = self.micro_batch(), self.expected_accumulation()
+        if micro is not None and steps is not None:
+            formula = f"{micro} x {steps} x {self.ranks} ranks"
+            facts["train_batch_size"] = Known(
+                micro * steps * self.ranks, Origin(OriginKind.DERIVED, formula=formula)
+            )
+        return facts
+
+    def keeps_last_backward_only(self) -> bool:
+        """Gradients add up."""
+        return False
+
+    def needs_engine_forward(self) -> str:
+        """What a forward around the model costs; see :class:`Engine`."""
+        names = " and ".join(sync.name for sync in self.syncs if sync.harm)
+        return f"{names} synchronises only what went through it" if names else ""
+
+    def needs_engine_backward(self) -> str:
+        """``loss.backward()`` is the way here."""
+        return ""
+
+    def leftover_auto(self) -> tuple[str, ...]:
+        """There is no config."""
+        return ()
+
+    def loader_length(self) -> int | None:
+        """The script's loader is not the model's."""
+        return None
+
+    def needs_synchronised_step(self) -> str:
+        """What a step on this rank's own gradients does; see :class:`Engine`."""
+        return "; ".join(sync.harm for sync in self.syncs if sync.harm)
+
+    def synchronisation_unseen(self) -> str:
+        """Why it is not known whether gradients are synchronised; see :class:`Engine`."""
+        return "; ".join(
+            f"{sync.name} has no {sync.missing}" for sync in self.syncs if sync.missing
+        )
+
+    def foreign_optimizer(self) -> str:
+        """Which optimizer holds none of the model's parameters; see :class:`Engine`."""
+        of_model = {id(parameter) for parameter in self.model.parameters()}
+        groups = self.optimizer.param_groups
+        if any(id(parameter) in of_model for group in groups for parameter in group["params"]):
+            return ""
+        return type(self.optimizer).__name__
+
+    def forwarded(self) -> None:
+        """A forward with gradients has run."""
+        for sync in self.syncs:
+            sync.forwarded()
+
+    def synchronises(self) -> bool:
+        """Whether the backward pass that has begun synchronises all gradients; asked once in it."""
+        answers = [sync.synchronises() for sync in self.syncs]
+        return all(answers)
+
+    def keeps_gradients(self) -> bool:
+        """Whether all gradients of a window lie in ``parameter.grad``, synchronised or not."""
+        return all(sync.keeps_gradients for sync in self.syncs)
+
+    def _asked(self, name: FactName) -> int | None:
+        asked = self._expected.asked.get(name)
+        return int(asked.value) if asked is not None else None
+
+
+def data_parallel_size(syncs: tuple[GradientSync, ...]) -> int:
+    """Ranks that consume different samples."""
+    return max((sync.ranks for sync in syncs), default=1)
+
+
+def _alive(reference: weakref.ReferenceType[Any], what: str) -> Any:
+    found = reference()
+    if found is None:
+        raise ReferenceError(f"the {what} is gone")
+    return found
