@@ -17,6 +17,7 @@ from dsguard.runtime.records import Record
 from dsguard.runtime.reporting import Notebook, OnViolation
 from dsguard.runtime.rule import GuardRule, all_guard_rules
 from dsguard.runtime.session import Guard
+from dsguard.runtime.unwrap import unwrapped
 
 
 class _Kind(Protocol):
@@ -52,7 +53,7 @@ def guard(
 
     Args:
         engine: what ``deepspeed.initialize`` returned first (a pipeline engine too), or a model
-            under DDP, FSDP or ``fully_shard``; in a run of one process also a plain module, so
+            under DDP, FSDP or ``fully_shard``, or the ``Accelerator`` that prepared it; in a run of one process also a plain module, so
             that a script need not ask. Pass what the loop calls.
         expect: a mapping of ``gradient_accumulation_steps``, ``train_batch_size``,
             ``micro_batch_size`` (samples), ``gradient_clipping`` (norm), ``zero_stage``,
@@ -87,6 +88,7 @@ def guard(
         raise ValueError(f"ranks is attach or off, not {ranks!r}")
     if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
         raise ValueError(f"every is a number of optimizer steps, not {every!r}")
+    engine, optimizer = unwrapped(engine, optimizer)
     plan = Plan(
         expect=expect,
         contract=contract_of_run(contract, os.environ),
