@@ -53,8 +53,9 @@ def guard(
 
     Args:
         engine: what ``deepspeed.initialize`` returned first (a pipeline engine too), or a model
-            under DDP, FSDP or ``fully_shard``, or the ``Accelerator`` that prepared it; in a run of one process also a plain module, so
-            that a script need not ask. Pass what the loop calls.
+            under DDP, FSDP or ``fully_shard``, or the ``Accelerator`` that prepared it; in a run
+            of one process also a plain module, so that a script need not ask. Pass what the loop
+            calls.
         expect: a mapping of ``gradient_accumulation_steps``, ``train_batch_size``,
             ``micro_batch_size`` (samples), ``gradient_clipping`` (norm), ``zero_stage``,
             ``precision`` (``fp32``, ``fp16``, ``bf16``), ``data_parallel_size``, ``world_size``
