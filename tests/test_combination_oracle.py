@@ -8,6 +8,8 @@ function that the engine calls, with the fixture's config read by the real ``Dee
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,6 +230,98 @@ def test_a_good_one_does_not(name: str) -> None:
 def test_an_engine_of_one_rank_agrees(name: str, verdicts: dict[str, Verdict]) -> None:
     assert BY_ONE_RANK[name] in verdicts[f"bad/{name}"].complaint
     assert verdicts[f"good/{name}"].ok, verdicts[f"good/{name}"].complaint
+
+
+EXPERTS = FIXTURES / "rules" / "expert-parallel-not-dividing-world"
+
+
+@pytest.mark.parametrize("name", ["bad/three-on-four", "bad/eight-on-four"])
+def test_experts_are_spread_over_whole_groups(name: str) -> None:
+    with ranks_of_an_engine(), pytest.raises(ValueError, match="must divide the stage size"):
+        folds_experts(read(EXPERTS / f"{name}.json"))
+    with ranks_of_an_engine(), pytest.raises(ReachedError):
+        folds_experts(read(EXPERTS / "good" / "three-on-four.json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "error"),
+    [
+        ("bad/mesh-too-large", 0, "RuntimeError"),
+        ("bad/mesh-too-small", 3, "IndexError"),
+        ("good/mesh-too-large", 3, ""),
+    ],
+)
+def test_a_mesh_is_made_of_all_ranks(name: str, rank: int, error: str) -> None:
+    config = read(FIXTURES / "rules" / "sequence-parallel-not-dividing-world" / f"{name}.json")
+    sizes = config["data_parallel_size"], config["sequence_parallel_size"]
+    done = subprocess.run(
+        [sys.executable, "-c", MESH, str(rank), *map(str, sizes)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip().splitlines()[-1:] == [error or "made"]
+
+
+MESH = """
+import sys
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+rank, *sizes = map(int, sys.argv[1:])
+dist.init_process_group("fake", rank=rank, world_size=4, store=FakeStore())
+names = ("data_parallel", "sequence_parallel")
+try:
+    init_device_mesh("cpu", tuple(sizes), mesh_dim_names=names).get_group("data_parallel")
+    print("made")
+except Exception as error:
+    print(type(error).__name__)
+"""
+"""What ``initialize`` does with both sizes, as one of four ranks that do not talk."""
+
+
+def test_one_size_alone_makes_a_fraction() -> None:
+    from tests.oracle import resolved
+
+    folder = FIXTURES / "rules" / "sequence-parallel-not-dividing-world"
+    total, micro, _ = resolved(read(folder / "bad" / "three-on-four.json"), RANKS)
+    assert total / micro == pytest.approx(RANKS / 3)
+
+
+def test_the_engine_does_not_configure_checkpointing() -> None:
+    """No code outside deepspeed.checkpointing asks for the block or calls configure()."""
+    import deepspeed
+
+    root = Path(deepspeed.__file__).parent
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if re.search(
+            r"activation_checkpointing_config\b|checkpointing\.configure\(",
+            path.read_text(encoding="utf-8"),
+        )
+    }
+    assert found == {
+        "runtime/config.py",
+        "runtime/activation_checkpointing/config.py",
+        "runtime/activation_checkpointing/checkpointing.py",
+    } | (found & {"__init__.py"})
+
+
+@pytest.mark.parametrize(
+    "name", ["bad/contiguous-without-number", "good/contiguous-without-number"]
+)
+def test_configure_asks_for_what_one_buffer_needs(name: str) -> None:
+    from deepspeed.runtime.activation_checkpointing import checkpointing
+
+    config = read(FIXTURES / "rules" / "activation-checkpointing-not-applied" / f"{name}.json")
+    with ranks_of_an_engine():
+        if name.startswith("good"):
+            checkpointing.configure(None, config)
+            return
+        with pytest.raises(AssertionError, match="Must specify the number of layers"):
+            checkpointing.configure(None, config)
 
 
 def test_every_fixture_is_asked() -> None:

@@ -35,7 +35,11 @@ pytestmark = [
 
 SLUGS = {rule.meta.slug for rule in all_rules() if rule.meta.family == "zero"}
 
-NEEDS_RANKS = {"hpz-not-dividing-world", "tensor-parallel-not-dividing-world"}
+NEEDS_RANKS = {
+    "hpz-not-dividing-world",
+    "tensor-parallel-not-dividing-world",
+    "expert-parallel-not-dividing-world",
+}
 """Rules about groups of several ranks; one rank makes no groups, or none larger than 1."""
 
 NEEDS_LAUNCH = {"checkpoint-writer-without-launcher"}
@@ -81,6 +85,7 @@ VALUES = (
     "gradient_accumulation_steps",
     "autotp_size",
     "super_offload",
+    "is_compiled",
     "zero_gather_16bit_weights_on_model_save",
     "optimizer.cpu_offload",
     *(f"optimizer.{name}" for name in LOWER_STAGES_ONLY),
@@ -140,6 +145,7 @@ def test_it_fails_for_that_reason(prefix: str, asked: dict[str, Asked]) -> None:
 
 
 SILENT = {
+    "deepcompile-not-started/bad/stage-1": {"is_compiled": False},
     "offload-param-below-stage-3/bad/cpu-at-stage-2": {"basic_optimizer": "FusedAdam"},
     "nvme-below-stage-3/bad/stage-2": {
         "optimizer": "DeepSpeedZeroOptimizer",
