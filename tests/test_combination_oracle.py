@@ -185,6 +185,14 @@ CHECKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 """Which part of DeepSpeed stops over a fixture, and the words that show why."""
 
+ON_THE_CPU = FIXTURES / "rules" / "refused-by-cpu"
+CPU_REFUSES = {
+    "fp16": "Type fp16 is not supported on your device",
+    "gds": "GDS currently only supported for CUDA",
+    "super-offload": "AssertionError",
+}
+"""What the CPU accelerator, which every test here uses, says to the fixtures about it."""
+
 BY_ONE_RANK = {
     "precision-two-master-weights": "are mutually exclusive",
     "random-ltd-learning-rate": "NotImplementedError",
@@ -304,7 +312,6 @@ def test_the_engine_does_not_configure_checkpointing() -> None:
     }
     assert found == {
         "runtime/config.py",
-        "runtime/activation_checkpointing/config.py",
         "runtime/activation_checkpointing/checkpointing.py",
     } | (found & {"__init__.py"})
 
@@ -395,8 +402,16 @@ def verdicts() -> dict[str, Verdict]:
     paths |= {
         name: UNUSED / kind / f"{name.partition(' (')[0]}.json" for name, (kind, _) in SEEN.items()
     }
+    for name in CPU_REFUSES:
+        for kind in ("bad", "good"):
+            paths[f"cpu/{kind}/{name}"] = ON_THE_CPU / kind / f"{name}.json"
     answers = initialize_all([read(path) for path in paths.values()], ask=ASKED)
     return dict(zip(paths, answers, strict=True))
+
+
+@pytest.mark.parametrize("name", CPU_REFUSES)
+def test_the_cpu_refuses_it(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert CPU_REFUSES[name] in verdicts[f"cpu/bad/{name}"].complaint
 
 
 @pytest.mark.parametrize("name", SEEN)

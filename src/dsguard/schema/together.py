@@ -45,6 +45,7 @@ def refused_together(config: Whole) -> Iterator[Problem]:
             f"{bf16_at.dotted}.bf16_optimizer_states is true but needs "
             f"{bf16_at.dotted}.bf16_master_weights_and_grads, which is false",
         )
+    yield from _eigenvalues(config)
     zero = config.zero
     if zero is None:
         return
@@ -60,6 +61,21 @@ def refused_together(config: Whole) -> Iterator[Problem]:
     op = given.get("gradient_allreduce_op")
     if config.is_since("0.19.6") and str(op).lower() == "sum":
         yield from _no_sum(op, zero, blocks.get("compile"))
+
+
+def _eigenvalues(config: Whole) -> Iterator[Problem]:
+    """From 0.19.3 on, quantize_training is read beside shared compression settings again."""
+    if not config.is_since("0.19.3") or config.is_since("0.19.7"):
+        return
+    switch = "quantize_training.eigenvalue.enabled"
+    shared = "compression_training.shared_parameters.enabled"
+    if config.written(switch) and config.written(shared):
+        yield wording.combination(
+            config.place(switch),
+            config.written(switch),
+            config.place(shared),
+            f"{switch} is true beside {shared}, and eigenvalues are switched off in DeepSpeed",
+        )
 
 
 def _needs_zero(
