@@ -129,7 +129,10 @@ COMPLAINTS = {
     "zenflow-intervals/bad/auto": "select_interval will be set to 1",
     "zenflow-intervals/bad/step": "select_interval must be a number",
     "unmanaged-with-overlap": "managed_gradient_accumulation=False",
-    "random-ltd-incomplete": "total_layer_num",
+    "random-ltd-incomplete/bad/no-total": "total_layer_num",
+    "random-ltd-incomplete/bad/only-switched-on": "total_layer_num",
+    "random-ltd-incomplete/bad/outer-switches-off": "total_layer_num",
+    "random-ltd-incomplete/bad/schedule-without-end": "max_value",
     "zenflow-offload-without-overlap": "should be used with overlap_comm",
     "unknown-log-level": "is not one of the valid logging levels",
 }
