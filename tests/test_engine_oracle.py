@@ -35,7 +35,11 @@ pytestmark = [
 
 SLUGS = {rule.meta.slug for rule in all_rules() if rule.meta.family == "zero"}
 
-NEEDS_RANKS = {"hpz-not-dividing-world", "tensor-parallel-not-dividing-world"}
+NEEDS_RANKS = {
+    "hpz-not-dividing-world",
+    "tensor-parallel-not-dividing-world",
+    "expert-parallel-not-dividing-world",
+}
 """Rules about groups of several ranks; one rank makes no groups, or none larger than 1."""
 
 NEEDS_LAUNCH = {"checkpoint-writer-without-launcher"}
@@ -81,6 +85,7 @@ VALUES = (
     "gradient_accumulation_steps",
     "autotp_size",
     "super_offload",
+    "is_compiled",
     "zero_gather_16bit_weights_on_model_save",
     "optimizer.cpu_offload",
     *(f"optimizer.{name}" for name in LOWER_STAGES_ONLY),
@@ -124,7 +129,10 @@ COMPLAINTS = {
     "zenflow-intervals/bad/auto": "select_interval will be set to 1",
     "zenflow-intervals/bad/step": "select_interval must be a number",
     "unmanaged-with-overlap": "managed_gradient_accumulation=False",
-    "random-ltd-incomplete": "total_layer_num",
+    "random-ltd-incomplete/bad/no-total": "total_layer_num",
+    "random-ltd-incomplete/bad/only-switched-on": "total_layer_num",
+    "random-ltd-incomplete/bad/outer-switches-off": "total_layer_num",
+    "random-ltd-incomplete/bad/schedule-without-end": "max_value",
     "zenflow-offload-without-overlap": "should be used with overlap_comm",
     "unknown-log-level": "is not one of the valid logging levels",
 }
@@ -140,6 +148,7 @@ def test_it_fails_for_that_reason(prefix: str, asked: dict[str, Asked]) -> None:
 
 
 SILENT = {
+    "deepcompile-not-started/bad/stage-1": {"is_compiled": False},
     "offload-param-below-stage-3/bad/cpu-at-stage-2": {"basic_optimizer": "FusedAdam"},
     "nvme-below-stage-3/bad/stage-2": {
         "optimizer": "DeepSpeedZeroOptimizer",

@@ -41,7 +41,7 @@ def check_text(
         name: what the config is called in the report.
         world_size: all processes of the job; wins over the launch.
         front_end: who hands the config to DeepSpeed; ``auto`` reads it from the launch.
-        target: the DeepSpeed release to judge by; the installed one by default.
+        target: the DeepSpeed release to judge by; the installed or pinned one by default.
         folder: where the launch is run from; the current folder by default.
 
     Raises:
@@ -135,8 +135,9 @@ def _settings(
 ) -> Settings:
     if world_size is not None and (not isinstance(world_size, int) or world_size < 1):
         raise ValueError(f"world_size is a whole number above 0, not {world_size!r}")
+    here = folder or Path.cwd()
     name = None if front_end == "auto" else FrontEndName(front_end)
-    return Settings(resolve_target(target), Options(world_size, name), folder=folder or Path.cwd())
+    return Settings(resolve_target(target, here), Options(world_size, name), folder=here)
 
 
 def _report(

@@ -95,4 +95,4 @@ def test_no_release_to_come_from(
     write(folder)
     outcome = dsguard("upgrade-check ds.json", folder)
     assert outcome.code == 2
-    assert "--from: no DeepSpeed that dsguard knows is installed here" in outcome.err
+    assert "--from: no DeepSpeed that dsguard knows is installed or pinned here" in outcome.err

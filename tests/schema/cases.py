@@ -417,11 +417,19 @@ CASES: tuple[Case, ...] = (
     ),
     refused(
         "part of an offload at stage 2",
-        zero(stage=2, offload_optimizer={"ratio": 0.5}),
+        zero(stage=2, offload_optimizer={"device": "cpu", "ratio": 0.5}),
         TOGETHER,
         "/zero_optimization/offload_optimizer/ratio",
     ),
-    fine("part of an offload at stage 3", zero(stage=3, offload_optimizer={"ratio": 0.5})),
+    fine(
+        "part of an offload at stage 3",
+        zero(stage=3, offload_optimizer={"device": "cpu", "ratio": 0.5}),
+    ),
+    Case(
+        "part of no offload",
+        zero(stage=3, offload_optimizer={"ratio": 0.5}),
+        ("unused-setting", "/zero_optimization/offload_optimizer", "ignored"),
+    ),
     refused(
         "more than an offload",
         zero(stage=3, offload_optimizer={"ratio": 1.5}),
@@ -501,7 +509,7 @@ CASES: tuple[Case, ...] = (
     ),
     refused(
         "sum with deepcompile",
-        {"gradient_allreduce_op": "sum", "compile": {"deepcompile": True}},
+        {"gradient_allreduce_op": "sum", "compile": {"deepcompile": True}} | zero(stage=1),
         TOGETHER,
         "/gradient_allreduce_op",
     ),
@@ -564,7 +572,7 @@ CASES: tuple[Case, ...] = (
         Case(f"{key} auto", {key: "auto"}, (AUTO, f"/{key}", "late"))
         for key in ("gradient_clipping", "steps_per_print", "gradient_predivide_factor")
     ),
-    fine("clipping null", {"gradient_clipping": None}),
+    Case("clipping null", {"gradient_clipping": None}, (TYPE, "/gradient_clipping", "late")),
     fine("never printed", {"steps_per_print": float("inf")}),
     Case("clipping as text", {"gradient_clipping": "1.0"}, (TYPE, "/gradient_clipping", "late")),
     Case(
@@ -645,9 +653,10 @@ CASES: tuple[Case, ...] = (
     fine(
         "words of expert parallelism", {"expert_parallel": {"score_apply": "auto", "top_k": "auto"}}
     ),
+    fine("unknown word, switched off", {"expert_parallel": {"score_apply": "mid"}}),
     Case(
         "unknown word of expert parallelism",
-        {"expert_parallel": {"score_apply": "mid"}},
+        {"expert_parallel": {"enabled": True, "score_apply": "mid"}},
         (RANGE, "/expert_parallel/score_apply", "late"),
     ),
     Case(

@@ -37,7 +37,8 @@ Target = Annotated[
     str | None,
     typer.Option(
         metavar="VERSION",
-        help="Judge by this DeepSpeed release. Default: the installed one, else the newest known.",
+        help="Judge by this DeepSpeed release. Default: the installed one, else what the "
+        "project pins, else the newest known.",
     ),
 ]
 WorldSize = Annotated[

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dsguard.facts.case import Case
-from dsguard.frontends.base import AUTO
+from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
+from dsguard.model.finding import Confidence
 from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object, join_pointer
 
@@ -61,3 +62,14 @@ def block(case: Case, path: Literal["optimizer", "scheduler"]) -> Block | None:
         return None
     params = document.get(f"/{path}/params")
     return Block(document, path, kind, params.value if isinstance(params, Object) else {})
+
+
+def trust_in_blocks(case: Case) -> Confidence:
+    """How sure it is that DeepSpeed builds from the blocks of the config.
+
+    A script of its own may pass an optimizer and a scheduler to ``deepspeed.initialize``, which
+    then never looks at the blocks. HF Trainer and Accelerate stop or give way when the config has
+    them.
+    """
+    sure = case.front_end is not None and case.front_end.name in THROUGH_ACCELERATE
+    return Confidence.HIGH if sure else Confidence.MEDIUM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from dsguard.facts.config_file import NamedConfig
 from dsguard.facts.equation import BatchEquation
@@ -35,7 +36,8 @@ class Case:
 
     ``document`` is None where the config could not be read; ``unreadable`` then says why.
     ``recognised`` is False for a document that is no DeepSpeed config at all. ``front_end`` is
-    None where it is not known who reads the config. ``named`` is the config that the launch names.
+    None where it is not known who reads the config. ``folder`` is where the launch is run from.
+    ``named`` is the config that the launch names.
     """
 
     document: Document | None
@@ -44,6 +46,7 @@ class Case:
     script: Script | None
     target: Target
     front_end: FrontEnd | None
+    folder: Path
     named: NamedConfig | None
     recognised: bool
     requests: Requests

@@ -232,6 +232,24 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
         },
     ),
     KnownBug(
+        name="no-sync-with-partitioned-gradients",
+        releases=Releases("0.16.0"),
+        says="the Trainer accumulates within no_sync(), which the engine has and refuses under "
+        "ZeRO-2 and ZeRO-3",
+        consequence=Consequence.LATE,
+        severity=Severity.ERROR,
+        way_out="upgrade transformers to 4.48 or newer, or accelerate to 1.9 or newer",
+        source="DeepSpeed#6793",
+        pointer="/zero_optimization/stage",
+        when={
+            "front_end": one_of("transformers"),
+            "zero_stage": one_of(2, 3),
+            "gradient_accumulation_steps": more_than(1),
+            "transformers_version": older_than("4.48"),
+            "accelerate_version": older_than("1.9"),
+        },
+    ),
+    KnownBug(
         name="lion-with-offload",
         releases=Releases(fixed="0.17.6"),
         says="Lion with optimizer offload is refused or broken, because CPU Lion is missing from "

@@ -14,6 +14,7 @@ from dsguard.facts.config_file import config_file_fact, named_config, unread_rea
 from dsguard.facts.equation import solve
 from dsguard.facts.parallel import ParallelSizes, parallel_sizes
 from dsguard.facts.samples import samples_per_step
+from dsguard.facts.target import release_beside
 from dsguard.facts.training import training_facts
 from dsguard.facts.values import is_count, is_number, written
 from dsguard.frontends.base import FrontEnd, FrontEndName, Setting
@@ -82,7 +83,10 @@ def resolve(
     recognised = named_in_launch or may_be_deepspeed(values)
     problems = tuple(validate(values, Version(target.version))) if recognised else ()
     front_end_fact = _front_end(launch, script, options, problems)
-    reader = front_end(front_end_fact.value) if isinstance(front_end_fact, Known) else None
+    reader = None
+    if isinstance(front_end_fact, Known):
+        accelerate = release_beside("accelerate", target, folder)
+        reader = front_end(front_end_fact.value, accelerate)
     readable = document if document is not None and isinstance(document.root, Object) else None
     world_size = _world_size(launch, options)
     requests = Requests(launch, script)
@@ -133,6 +137,7 @@ def resolve(
         script=script,
         target=target,
         front_end=reader,
+        folder=folder,
         named=named,
         recognised=recognised,
         requests=requests,
@@ -236,6 +241,8 @@ def _target_origin(target: Target) -> Origin:
         return Origin(OriginKind.OPTION, argument="--target")
     if target.origin is TargetOrigin.INSTALLED:
         return Origin(OriginKind.ENVIRONMENT, argument="installed package")
+    if target.origin is TargetOrigin.PINNED:
+        return Origin(OriginKind.ENVIRONMENT, argument=target.file)
     return Origin(OriginKind.DEFAULT, whose="dsguard (newest release it knows)")
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from packaging.version import InvalidVersion, Version
 
 from dsguard.frontends.installed import installed
+from dsguard.frontends.pinned import pinned
 from dsguard.model.report import Target, TargetOrigin
 from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN
 
@@ -13,10 +16,11 @@ class TargetError(ValueError):
     """A ``--target`` that is no release dsguard can judge by; the message says which are."""
 
 
-def resolve_target(requested: str | None) -> Target:
-    """The release given with ``--target``, else the installed one, else the newest known.
+def resolve_target(requested: str | None, folder: Path | None = None) -> Target:
+    """The release given with ``--target``, else the installed, the pinned or the newest known one.
 
-    The installed release is read from its metadata; DeepSpeed is not imported.
+    The installed release is read from its metadata; DeepSpeed is not imported. A pin is looked
+    for in the project that ``folder`` belongs to, the current folder by default.
 
     Raises:
         TargetError: ``requested`` is not a version, or older than what dsguard knows.
@@ -36,4 +40,19 @@ def resolve_target(requested: str | None) -> Target:
     here = installed("deepspeed")
     if here is not None and here >= OLDEST_KNOWN:
         return Target(str(here), TargetOrigin.INSTALLED)
+    pin = pinned("deepspeed", folder or Path.cwd())
+    if pin is not None and pin.version >= OLDEST_KNOWN:
+        return Target(str(pin.version), TargetOrigin.PINNED, pin.file.name)
     return Target(str(NEWEST_KNOWN), TargetOrigin.NEWEST_KNOWN)
+
+
+def release_beside(package: str, target: Target, folder: Path) -> Version | None:
+    """The release of another package that the target release runs beside, None where not known.
+
+    What is installed here says so only where the target release is installed here as well. A
+    target that was asked for or is pinned belongs to another environment, which pins describe.
+    """
+    if target.origin is TargetOrigin.INSTALLED:
+        return installed(package)
+    pin = pinned(package, folder)
+    return pin.version if pin is not None else None

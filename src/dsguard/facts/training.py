@@ -9,7 +9,7 @@ from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
 from dsguard.facts.values import block, has, is_number, written
-from dsguard.frontends.base import AUTO, FrontEnd, FrontEndName
+from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE, FrontEnd, FrontEndName
 from dsguard.frontends.requests import Requests
 from dsguard.model.fact import (
     Candidate,
@@ -91,10 +91,7 @@ def _precision(
 ) -> Fact:
     on: list[Candidate] = []
     asked_for: list[Candidate] = []
-    through_accelerate = front_end is not None and front_end.name in (
-        FrontEndName.TRANSFORMERS,
-        FrontEndName.ACCELERATE,
-    )
+    through_accelerate = front_end is not None and front_end.name in THROUGH_ACCELERATE
     for name, other in (("fp16", "bf16"), ("bf16", "fp16")):
         switch = requests.switch(name)
         if switch is not None:

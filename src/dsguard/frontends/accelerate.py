@@ -29,7 +29,7 @@ class Accelerate:
     stops_at_auto = True
 
     def __init__(self, version: Version | None = None) -> None:
-        """``version`` is the installed release; None stands for the newest."""
+        """``version`` is the release that runs; None stands for the newest."""
         self._version = version
 
     def fills(self, key: str) -> bool:

@@ -23,6 +23,9 @@ class FrontEndName(str, Enum):
     LIGHTNING = "lightning"
 
 
+THROUGH_ACCELERATE = (FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+"""The front ends whose config goes through Accelerate's DeepSpeed plugin."""
+
 AUTO = "auto"
 """The placeholder that trainers fill; DeepSpeed itself gives it no meaning."""
 

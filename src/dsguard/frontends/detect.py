@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from packaging.version import Version
+
 from dsguard.frontends.accelerate import Accelerate
 from dsguard.frontends.base import FrontEnd, FrontEndName
-from dsguard.frontends.installed import installed
 from dsguard.frontends.lightning import Lightning
 from dsguard.frontends.plain import Plain
 from dsguard.frontends.transformers import Transformers
@@ -16,10 +17,10 @@ from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.script.script import Script
 
 
-def front_end(name: FrontEndName) -> FrontEnd:
-    """The front end of this name, in the release that is installed here, else the newest."""
+def front_end(name: FrontEndName, accelerate: Version | None = None) -> FrontEnd:
+    """The front end of this name, in the given release of Accelerate, else the newest."""
     if name is FrontEndName.ACCELERATE:
-        return Accelerate(installed("accelerate"))
+        return Accelerate(accelerate)
     ends: tuple[FrontEnd, ...] = (Plain(), Transformers(), Lightning())
     return next(end for end in ends if end.name is name)
 

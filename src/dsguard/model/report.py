@@ -14,15 +14,20 @@ class TargetOrigin(str, Enum):
 
     OPTION = "option"
     INSTALLED = "installed"
+    PINNED = "pinned"
     NEWEST_KNOWN = "newest known"
 
 
 @dataclass(frozen=True)
 class Target:
-    """The DeepSpeed release that the config is judged by."""
+    """The DeepSpeed release that the config is judged by.
+
+    ``file`` is the name of the file that pins it, empty for any other origin.
+    """
 
     version: str
     origin: TargetOrigin
+    file: str = ""
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,9 @@ class TargetV1(Part):
 
     deepspeed: str = Field(description="The release, such as 0.19.8.")
     origin: TargetOrigin = Field(
-        description="option: asked for with --target. installed: found in this environment."
-        " newest known: no DeepSpeed was found here."
+        description="option: asked for with --target. installed: found in this environment. "
+        "pinned: by a lock file or the requirements of the project. newest known: no DeepSpeed "
+        "was found here."
     )
 
 

@@ -34,6 +34,7 @@ _NOTE = {"because": FRAME, "help": GOOD, "note": FAINT}
 _TARGET_ORIGIN = {
     TargetOrigin.OPTION: "as --target says",
     TargetOrigin.INSTALLED: "installed here",
+    TargetOrigin.PINNED: "pinned in {file}",
     TargetOrigin.NEWEST_KNOWN: "newest known; no DeepSpeed is installed here",
 }
 
@@ -222,7 +223,7 @@ def _amount(checks: Sequence[Check]) -> str:
 
 
 def _why(target: Target) -> str:
-    why = _TARGET_ORIGIN[target.origin]
+    why = _TARGET_ORIGIN[target.origin].format(file=target.file)
     if Version(Version(target.version).base_version) > NEWEST_KNOWN:
         why += f"; newer than {NEWEST_KNOWN}, the last that dsguard knows, and taken for it"
     return why

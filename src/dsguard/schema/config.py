@@ -433,6 +433,9 @@ class Config(UncheckedBlock):
                 as_of(ZeroOptimization, cls.release) if zero is True else None,
                 at.child("allgather_size"),
             )
+        if "gradient_clipping" in given and given["gradient_clipping"] is None:
+            clipping = at.child("gradient_clipping")
+            yield wording.wrong_value(clipping, None, "a number", Consequence.LATE)
         if not cls.is_since("0.19.8"):
             yield from _elastic_batch(given, at)
 

@@ -20,6 +20,52 @@ def _converts_to_int(value: Any) -> bool:
 WHOLE = Takes(_converts_to_int, "a whole number")
 
 
+_LOADER = "the loader that DeepSpeed builds from training_data"
+_SCHEDULES = {
+    "fixed_discrete": ("difficulty", "max_step"),
+    "fixed_linear": ("total_curriculum_step", "difficulty_step"),
+    "fixed_root": ("total_curriculum_step", "difficulty_step", "root_degree"),
+}
+"""What schedule_config must hold; CurriculumScheduler in runtime/data_pipeline asks for it."""
+
+
+def curriculum(
+    given: dict[str, Any], at: Place, needs: tuple[str, ...], stops: str = _LOADER
+) -> Iterator[Problem]:
+    """What is missing from a curriculum that is used, and numbers that do not fit each other."""
+    missing = [name for name in needs if name not in given]
+    if missing:
+        yield wording.failing(
+            at, given, None, f"{at.dotted} has no key {' and no key '.join(missing)}", stops
+        )
+    kind, config = given.get("schedule_type"), given.get("schedule_config")
+    wanted = _SCHEDULES.get(kind, ()) if isinstance(kind, str) else ()
+    if config is not None and not isinstance(config, dict):
+        return  # mistyped
+    absent = [name for name in wanted if name not in (config or {})]
+    place = at.child("schedule_config")
+    if absent:
+        yield wording.failing(
+            place if config is not None else at.child("schedule_type"),
+            kind,
+            at.child("schedule_type"),
+            f"{place.dotted} has no key {' and no key '.join(absent)}, which schedule_type "
+            f'"{kind}" needs',
+            stops,
+        )
+    elif kind == "fixed_discrete" and config is not None:
+        phases, ends = config["difficulty"], config["max_step"]
+        if isinstance(phases, list) and isinstance(ends, list) and len(phases) != len(ends) + 1:
+            yield wording.failing(
+                place.child("max_step"),
+                ends,
+                place.child("difficulty"),
+                f"{place.dotted} has {len(phases)} difficulties and {len(ends)} values in "
+                "max_step, but exactly the last difficulty has no end",
+                stops,
+            )
+
+
 class CurriculumSchedule(UncheckedBlock):
     """Numbers of one metric's schedule; which are needed depends on schedule_type."""
 
@@ -60,6 +106,15 @@ class CurriculumMetric(UncheckedBlock):
     )
 
 
+_METRIC_NEEDS = (
+    "min_difficulty",
+    "max_difficulty",
+    "schedule_type",
+    "difficulty_type",
+    "clustering_type",
+)
+
+
 class CurriculumLearning(UncheckedBlock):
     """Samples in the order of their difficulty.
 
@@ -86,6 +141,17 @@ class CurriculumLearning(UncheckedBlock):
                 None,
                 f"{at.dotted} is enabled without {at.dotted}.curriculum_metrics",
             )
+        metrics = given.get("curriculum_metrics")
+        if given.get("enabled") is True and isinstance(metrics, dict):
+            for name, metric in metrics.items():
+                if isinstance(metric, dict):
+                    place = at.child("curriculum_metrics").child(name)
+                    yield from curriculum(metric, place, _METRIC_NEEDS)
+
+    @classmethod
+    def unread(cls, given: dict[str, Any]) -> frozenset[str]:
+        """Switched off, the metrics are never looked at."""
+        return frozenset() if given.get("enabled") else frozenset({"curriculum_metrics"})
 
 
 class DynamicBatching(UncheckedBlock):
@@ -95,10 +161,11 @@ class DynamicBatching(UncheckedBlock):
     """
 
     enabled: bool = key(False, "Turn dynamic batching on; needs max_tokens.", since="0.16.5")
-    lr_scaling_method: str = key(
+    lr_scaling_method: Literal["linear", "sqrt", "none"] | None = key(
         "linear",
         "How the learning rate follows the batch size: linear, sqrt or none.",
         since="0.16.5",
+        expected='one of "linear", "sqrt", "none"',
     )
     max_batch_size: Annotated[int, WHOLE] = key(
         None,
@@ -108,7 +175,7 @@ class DynamicBatching(UncheckedBlock):
     max_tokens: Annotated[int, WHOLE] = key(None, "Most tokens in one batch.", since="0.16.5")
     metrics_path: str = key(None, "Folder of the measured sequence lengths.", since="0.16.5")
     min_batch_size: Annotated[int, WHOLE] = key(1, "Fewest samples in one batch.", since="0.16.5")
-    sequence_picking_order: str = key(
+    sequence_picking_order: Literal["dataloader", "random", "seqlen"] = key(
         "dataloader",
         "Order in which samples are taken: dataloader, random or seqlen.",
         since="0.16.5",
@@ -117,8 +184,9 @@ class DynamicBatching(UncheckedBlock):
 
     @classmethod
     def unread(cls, given: dict[str, Any]) -> frozenset[str]:
-        """``max_tokens`` is only converted when the feature is on."""
-        return frozenset() if given.get("enabled") else frozenset({"max_tokens"})
+        """Off, ``max_tokens`` is not converted and no name is asked for."""
+        names = {"max_tokens", "lr_scaling_method", "sequence_picking_order"}
+        return frozenset() if given.get("enabled") else frozenset(names)
 
     @classmethod
     def combinations(cls, given: dict[str, Any], at: Place) -> Iterator[Problem]:
@@ -177,7 +245,9 @@ class RandomLtdSchedule(UncheckedBlock):
     schedule_config: RandomLtdLengths | None = key(
         None, "Numbers of the schedule.", wrong=Consequence.LATE
     )
-    schedule_type: str = key(None, "Shape of the schedule; fixed_linear is the only one.")
+    schedule_type: Literal["fixed_linear"] = key(
+        None, "Shape of the schedule; fixed_linear is the only one."
+    )
 
 
 class RandomLtd(UncheckedBlock):
@@ -193,14 +263,14 @@ class RandomLtd(UncheckedBlock):
         "Turn random layer-token drop on; data_routing.enabled is not consulted.",
     )
     global_batch_size: int = key(None, "Filled in by the engine.")
-    hidden_state_order: str = key(
+    hidden_state_order: Literal["batch_seq_dim", "seq_batch_dim"] = key(
         None, "Order of the hidden states' dimensions: batch_seq_dim or seq_batch_dim."
     )
     layer_token_lr_schedule: LayerTokenSchedule | None = key(
         None, "LR schedule by layer tokens.", wrong=Consequence.LATE
     )
     model_mask_name: str | None = key(None, "Name of the attention mask argument, or null.")
-    model_type: str = key(None, "Kind of model: encoder or decoder.")
+    model_type: Literal["encoder", "decoder"] = key(None, "Kind of model: encoder or decoder.")
     random_ltd_layer_id: list[Any] = key(None, "Numbers of the layers that drop tokens.")
     random_ltd_layer_num: int = key(
         None,
@@ -210,6 +280,26 @@ class RandomLtd(UncheckedBlock):
         None, "Schedule of kept tokens.", wrong=Consequence.LATE
     )
     total_layer_num: int = key(None, "Number of layers of the model.")
+
+    @classmethod
+    def unread(cls, given: dict[str, Any]) -> frozenset[str]:
+        """Switched off, nothing else is looked at."""
+        return frozenset() if given.get("enabled") else frozenset(given) - {"enabled"}
+
+    @classmethod
+    def combinations(cls, given: dict[str, Any], at: Place) -> Iterator[Problem]:
+        """The learning rate by layer tokens was never finished."""
+        schedule = given.get("layer_token_lr_schedule")
+        on = isinstance(schedule, dict) and schedule.get("enabled") is True
+        if given.get("enabled") is True and on:
+            place = at.child("layer_token_lr_schedule").child("enabled")
+            yield wording.failing(
+                place,
+                True,
+                at.child("enabled"),
+                f"{place.dotted} is true, which is not implemented",
+                "deepspeed.initialize",
+            )
 
 
 class DataRouting(UncheckedBlock):

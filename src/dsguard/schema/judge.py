@@ -145,7 +145,8 @@ class Judge:
         """A value that nothing looks at before it is used; only clear mistakes are named."""
         shape, kind = facts.shape, kind_of(value)
         if kind in _compatible(shape.kinds):
-            if shape.choices and kind == "string" and value not in shape.choices:
+            choices = [choice for choice in shape.choices if kind_of(choice) == kind]
+            if (choices and value not in choices) or not shape.in_bounds(value):
                 consequence = facts.wrong or Consequence.LATE
                 self.problems.append(wording.out_of_range(at, value, shape.expected, consequence))
             elif isinstance(value, list):

@@ -24,11 +24,13 @@ class Pipeline(UncheckedBlock):
         True,
         "Partition gradients over model-parallel ranks when sending.",
         since="0.12.3",
+        wrong=Consequence.LATE,
     )
     pipe_partitioned: bool = key(
         True,
         "Partition activations over model-parallel ranks when sending.",
         since="0.12.3",
+        wrong=Consequence.LATE,
     )
     seed_layers: bool = key(False, "Accepted, read by no code.", wrong=Consequence.IGNORED)
     use_reentrant: bool | None = key(

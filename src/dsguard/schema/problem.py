@@ -21,6 +21,8 @@ class ProblemKind(str, Enum):
 
     ``conflicting-keys``: two spellings of one setting, or a deprecated key together with its
     replacement. ``refused-combination``: each value is fine, but not together.
+    ``failing-combination``: the same, and DeepSpeed only notices when it uses them.
+    ``unused-setting``: a value that another one leaves without effect.
     ``unfilled-auto``: the string ``"auto"`` where DeepSpeed itself gives it no meaning.
     ``placeholder``: a value that is filled in before DeepSpeed reads the config; one for each
     config, at the first of them.
@@ -35,6 +37,8 @@ class ProblemKind(str, Enum):
     DEPRECATED_KEY = "deprecated-key"
     CONFLICTING_KEYS = "conflicting-keys"
     REFUSED_COMBINATION = "refused-combination"
+    FAILING_COMBINATION = "failing-combination"
+    UNUSED_SETTING = "unused-setting"
     UNFILLED_AUTO = "unfilled-auto"
     PLACEHOLDER = "placeholder"
 

@@ -1,12 +1,12 @@
 """Small blocks that releases before 0.19.7 or 0.19.8 had: amp, nebula and others."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
 from dsguard.schema.block import Takes, UncheckedBlock, UnknownKeys, key
-from dsguard.schema.data_efficiency import CurriculumSchedule
+from dsguard.schema.data_efficiency import CurriculumSchedule, curriculum
 from dsguard.schema.problem import Place, Problem
 
 ANYTHING = Takes(lambda value: True, "an object")
@@ -66,12 +66,22 @@ class LegacyCurriculum(UncheckedBlock):
     schedule_config: CurriculumSchedule | None = key(
         None, "Numbers of the schedule.", wrong=Consequence.LATE
     )
-    schedule_type: str = key(None, "fixed_linear, fixed_root, fixed_discrete or custom.")
+    schedule_type: Literal["fixed_linear", "fixed_root", "fixed_discrete", "custom"] = key(
+        None, "fixed_linear, fixed_root, fixed_discrete or custom."
+    )
+
+    @classmethod
+    def unread(cls, given: dict[str, Any]) -> frozenset[str]:
+        """Switched off, nothing else is looked at."""
+        return frozenset() if given.get("enabled") else frozenset(given) - {"enabled"}
 
     @classmethod
     def combinations(cls, given: dict[str, Any], at: Place) -> Iterator[Problem]:
-        """``enabled`` may not be left out."""
-        return _needs_enabled(given, at)
+        """``enabled`` may not be left out, and the schedule must be whole."""
+        yield from _needs_enabled(given, at)
+        if given.get("enabled") is True:
+            needs = ("min_difficulty", "max_difficulty", "schedule_type")
+            yield from curriculum(given, at, needs, "deepspeed.initialize")
 
 
 class Nebula(UncheckedBlock):

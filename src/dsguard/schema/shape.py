@@ -39,6 +39,12 @@ class Shape:
     takes: Takes | None = None
     expected: str = ""
 
+    def in_bounds(self, value: Any) -> bool:
+        """Whether a number is within the limits; anything else has none."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return True
+        return all(_keeps(bound, value) for bound in self.bounds)
+
 
 @dataclass(frozen=True, eq=False)
 class FieldFacts:
@@ -161,6 +167,16 @@ def _add(shape: Shape, option: Any) -> str:
     }.get(option, ("anything", "any value"))
     shape.kinds.add(kind)
     return words
+
+
+def _keeps(bound: Any, value: float) -> bool:
+    if isinstance(bound, Ge):
+        return bool(value >= bound.ge)  # type: ignore[operator]
+    if isinstance(bound, Gt):
+        return bool(value > bound.gt)  # type: ignore[operator]
+    if isinstance(bound, Le):
+        return bool(value <= bound.le)  # type: ignore[operator]
+    return bool(value < bound.lt)
 
 
 def _bounded(noun: str, shape: Shape) -> str:

@@ -7,6 +7,9 @@ from pydantic_core import PydanticCustomError
 
 from dsguard.schema.block import CheckedBlock, Holds, UncheckedBlock, key
 
+AUTOTP_PRESETS = ("llama", "bloom", "chatglm", "mixtral", "deepseek_v2", "qwen2", "phi3")
+"""The names that ``AutoTPPresets`` knows, in any case; another one means no preset."""
+
 
 def _never(value: Any) -> Any:
     raise PydanticCustomError("mistyped", "nothing that JSON can hold is taken")

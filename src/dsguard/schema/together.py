@@ -5,31 +5,23 @@ Source: ``_initialize_params`` and ``_do_error_check`` in deepspeed/runtime/conf
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
-
-from packaging.version import Version
 
 from dsguard.schema import wording
 from dsguard.schema.block import CheckedBlock
 from dsguard.schema.compile import Compile
 from dsguard.schema.precision import Bf16, Fp16
 from dsguard.schema.problem import ROOT, Place, Problem
-from dsguard.schema.releases import as_of
+from dsguard.schema.whole import Whole
 from dsguard.schema.zero import ZeroOptimization
 
-ALLREDUCE_OP_SINCE = Version("0.19.6")
 _STAGE = ROOT.child("zero_optimization").child("stage")
 
 
-def refused_together(
-    given: dict[str, Any], blocks: Mapping[str, CheckedBlock], target: Version
-) -> Iterator[Problem]:
-    """Combinations across blocks that stop DeepSpeed when it reads the config.
-
-    ``blocks`` holds the checked top-level blocks of the config by key. A block that is present
-    and not in it has problems of its own and is not judged here.
-    """
+def refused_together(config: Whole) -> Iterator[Problem]:
+    """Combinations across blocks that stop DeepSpeed when it reads the config."""
+    given, blocks = config.given, config.blocks
     fp16, bf16 = blocks.get("fp16"), blocks.get("bf16") or blocks.get("bfloat16")
     bf16_at = ROOT.child("bf16" if "bf16" in blocks else "bfloat16")
     fp16_at = ROOT.child("fp16")
@@ -53,7 +45,8 @@ def refused_together(
             f"{bf16_at.dotted}.bf16_optimizer_states is true but needs "
             f"{bf16_at.dotted}.bf16_master_weights_and_grads, which is false",
         )
-    zero = _zero(given, blocks, target)
+    yield from _eigenvalues(config)
+    zero = config.zero
     if zero is None:
         return
     if isinstance(fp16, Fp16) and fp16.fp16_master_weights_and_grads:
@@ -66,21 +59,23 @@ def refused_together(
             if getattr(bf16, name):
                 yield _needs_zero(given, bf16_at.child(name), zero, (1, 2, 3))
     op = given.get("gradient_allreduce_op")
-    if target >= ALLREDUCE_OP_SINCE and str(op).lower() == "sum":
+    if config.is_since("0.19.6") and str(op).lower() == "sum":
         yield from _no_sum(op, zero, blocks.get("compile"))
 
 
-def _zero(
-    given: dict[str, Any], blocks: Mapping[str, CheckedBlock], target: Version
-) -> ZeroOptimization | None:
-    """The ZeRO settings in force, or None where they are refused by themselves."""
-    written = given.get("zero_optimization", {})
-    if isinstance(written, bool):
-        return as_of(ZeroOptimization, target).model_validate({"stage": int(written)})
-    if "zero_optimization" not in given:
-        return as_of(ZeroOptimization, target)()
-    zero = blocks.get("zero_optimization")
-    return zero if isinstance(zero, ZeroOptimization) else None
+def _eigenvalues(config: Whole) -> Iterator[Problem]:
+    """From 0.19.3 on, quantize_training is read beside shared compression settings again."""
+    if not config.is_since("0.19.3") or config.is_since("0.19.7"):
+        return
+    switch = "quantize_training.eigenvalue.enabled"
+    shared = "compression_training.shared_parameters.enabled"
+    if config.written(switch) and config.written(shared):
+        yield wording.combination(
+            config.place(switch),
+            config.written(switch),
+            config.place(shared),
+            f"{switch} is true beside {shared}, and eigenvalues are switched off in DeepSpeed",
+        )
 
 
 def _needs_zero(

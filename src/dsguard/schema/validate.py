@@ -10,12 +10,19 @@ from typing import Any
 from packaging.version import Version
 
 from dsguard.model.tree import split_pointer
+from dsguard.schema.compiling import compiles
 from dsguard.schema.config import Config
+from dsguard.schema.effect import without_effect
+from dsguard.schema.failing import fails_together
+from dsguard.schema.folding import folds_experts
 from dsguard.schema.judge import Judge
 from dsguard.schema.placeholder import judged_as_template
 from dsguard.schema.problem import ROOT, Problem
 from dsguard.schema.releases import as_of
 from dsguard.schema.together import refused_together
+from dsguard.schema.whole import Whole
+
+_ACROSS_BLOCKS = (refused_together, fails_together, folds_experts, compiles, without_effect)
 
 
 def validate(value: dict[str, Any], target: Version) -> list[Problem]:
@@ -28,7 +35,9 @@ def validate(value: dict[str, Any], target: Version) -> list[Problem]:
     """
     judge = Judge(target)
     judge.unchecked(as_of(Config, target), value, ROOT)
-    judge.problems.extend(refused_together(value, judge.blocks, target))
+    whole = Whole(value, judge.blocks, target)
+    for across in _ACROSS_BLOCKS:
+        judge.problems.extend(across(whole))
     problems = judged_as_template(value, judge.problems)
     return sorted(problems, key=lambda p: (_position(value, p.pointer), p.part != "key"))
 

@@ -6,7 +6,7 @@ does with it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from packaging.version import Version
 
@@ -250,3 +250,43 @@ def combination(at: Place, value: Any, other: Place | None, message: str) -> Pro
         value,
         other=other.pointer if other else None,
     )
+
+
+def failing(at: Place, value: Any, other: Place | None, message: str, stops: str) -> Problem:
+    """Values that the config reader takes and that stop DeepSpeed where it uses them.
+
+    ``stops`` names that place, completing "... stops".
+    """
+    return Problem(
+        ProblemKind.FAILING_COMBINATION,
+        at.pointer,
+        _part(value),
+        Consequence.LATE,
+        f"{message}; {stops} stops",
+        value,
+        other=other.pointer if other else None,
+    )
+
+
+def unused(
+    at: Place,
+    value: Any,
+    other: Place | None,
+    message: str,
+    consequence: Consequence = Consequence.IGNORED,
+) -> Problem:
+    """A value that is fine and does nothing, as ``message`` says."""
+    return Problem(
+        ProblemKind.UNUSED_SETTING,
+        at.pointer,
+        _part(value),
+        consequence,
+        message,
+        value,
+        other=other.pointer if other else None,
+    )
+
+
+def _part(value: Any) -> Literal["key", "value"]:
+    """An object is pointed at by its key, because it may be long."""
+    return "key" if isinstance(value, dict) else "value"

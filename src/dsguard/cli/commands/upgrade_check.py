@@ -29,7 +29,7 @@ def upgrade_check(
     ] = None,
     old: Annotated[
         str | None,
-        typer.Option("--from", metavar="VERSION", help="Default: the installed release."),
+        typer.Option("--from", metavar="VERSION", help="Default: the installed or pinned release."),
     ] = None,
     new: Annotated[
         str | None, typer.Option("--to", metavar="VERSION", help="Default: the newest known.")
@@ -78,7 +78,8 @@ def _release(text: str | None, option: str, *, newest: bool = False) -> Version:
         raise typer.BadParameter(str(error), param_hint=option) from None
     if target.origin is TargetOrigin.NEWEST_KNOWN:
         raise typer.BadParameter(
-            "no DeepSpeed that dsguard knows is installed here; give the release you come from",
+            "no DeepSpeed that dsguard knows is installed or pinned here; give the release you "
+            "come from",
             param_hint=option,
         )
     version = Version(target.version)

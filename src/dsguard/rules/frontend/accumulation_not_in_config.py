@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.values import has, written
-from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document
@@ -28,7 +28,7 @@ _KEY = "gradient_accumulation_steps"
 )
 def accumulation_not_in_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """An absent count becomes 1 in Accelerate's plugin, whatever the Trainer does."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     if document is None or case.front_end is None or written(document, _KEY) is not None:
         return
     if has(document, _KEY):

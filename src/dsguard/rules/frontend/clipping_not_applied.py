@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.facts.equation import number
 from dsguard.facts.values import written
-from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -27,7 +27,7 @@ _KEY = "gradient_clipping"
 )
 def clipping_not_applied(case: Case, report: Reporter) -> Iterator[Finding]:
     """Nobody fills an absent gradient_clipping; outside the Trainer nobody compares it either."""
-    document = read_by(case, FrontEndName.PLAIN, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, FrontEndName.PLAIN, *THROUGH_ACCELERATE)
     request = case.requests.get(_KEY)
     fact = case.facts.known("gradient_clipping")
     if document is None or request is None or case.front_end is None:

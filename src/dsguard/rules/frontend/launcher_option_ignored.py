@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dsguard.facts.case import Case
 from dsguard.facts.values import written
-from dsguard.frontends.base import AUTO, FrontEndName
+from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.launch.context import Argument
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
@@ -42,7 +42,7 @@ _OPTIONS = {
 )
 def launcher_option_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """With a config file the options of the launcher fill ``"auto"`` and nothing else."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     if document is None or not handed_on(case):
         return
     for name, (key, absent) in _OPTIONS.items():

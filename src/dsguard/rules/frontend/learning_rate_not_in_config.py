@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.values import written
-from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -25,7 +25,7 @@ _KEY = "optimizer.params.lr"
 )
 def learning_rate_not_in_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """The Trainer fills lr only where the key exists; the optimizer is built from the block."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     request = case.requests.get(_KEY)
     if document is None or request is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.frontend._trainer import read_by
@@ -22,7 +22,7 @@ from dsguard.rules.frontend._trainer import read_by
 )
 def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed takes no block, or true for stage 1; the plugin of Accelerate takes neither."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     if document is None or case.front_end is None:
         return
     node = document.get("/zero_optimization")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.facts.values import has, written
-from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
 from dsguard.frontends.requests import Request
 from dsguard.model.fact import Conflict
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
@@ -25,7 +25,7 @@ from dsguard.rules.frontend._trainer import asked_precision, own_switch, read_by
 )
 def precision_argument_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """A block that is written wins over what is asked for; only an absent one is put in."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     if document is None or case.front_end is None:
         return
     asked = asked_precision(case)

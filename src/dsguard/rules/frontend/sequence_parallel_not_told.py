@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.facts.equation import number
 from dsguard.facts.values import is_number, written
-from dsguard.frontends.base import AUTO, FrontEndName
+from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -27,7 +27,7 @@ _KEY = "sequence_parallel_size"
 )
 def sequence_parallel_not_told(case: Case, report: Reporter) -> Iterator[Finding]:
     """The trainer fills ``train_batch_size`` for all ranks, and DeepSpeed divides them."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     size = written(document, _KEY)
     total = written(document, "train_batch_size")
     if size is None or total is None or size.origin.location is None or case.front_end is None:

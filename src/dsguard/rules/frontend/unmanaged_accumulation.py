@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.frontend._trainer import read_by
@@ -23,7 +23,7 @@ _KEY = "managed_gradient_accumulation"
 )
 def unmanaged_accumulation(case: Case, report: Reporter) -> Iterator[Finding]:
     """Accelerate tells the engine where windows end; the engine then refuses to be told."""
-    document = read_by(case, FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    document = read_by(case, *THROUGH_ACCELERATE)
     if document is None or case.front_end is None:
         return
     node = document.get(f"/{_KEY}")

@@ -10,8 +10,7 @@ from typing import Literal
 from packaging.version import Version
 
 from dsguard.facts.case import Case
-from dsguard.frontends.base import FrontEndName
-from dsguard.model.finding import Confidence, Edit, Fix, Safety, Severity
+from dsguard.model.finding import Edit, Fix, Safety, Severity
 from dsguard.model.source import Location
 from dsguard.model.tree import Object
 from dsguard.schema.keys import NEWEST_KNOWN
@@ -45,18 +44,6 @@ def without_type(case: Case, path: Literal["optimizer", "scheduler"]) -> Locatio
         return None
     says = any(not is_comment(key) and value != {} for key, value in node.value.items())
     return case.document.locate(f"/{path}", "key") if says else None
-
-
-def confidence(case: Case) -> Confidence:
-    """How sure it is that DeepSpeed builds from the block.
-
-    A script of its own may pass an optimizer and a scheduler, which win over the config; HF
-    Trainer and Accelerate leave both to the config.
-    """
-    trainers = (FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
-    if case.front_end is not None and case.front_end.name in trainers:
-        return Confidence.HIGH
-    return Confidence.MEDIUM
 
 
 def severity_of_unknown_name(case: Case) -> Severity:

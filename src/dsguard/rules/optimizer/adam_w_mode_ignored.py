@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 
 
 @rule(
@@ -31,6 +30,6 @@ def adam_w_mode_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         f"adam_w_mode is false, but the type {optimizer.type} stays AdamW: the weight decay is "
         "decoupled all the same",
         Consequence.IGNORED,
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help='write "type": "Adam" for L2 regularisation, or remove adam_w_mode',
     )

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 from dsguard.schema.schedulers import scheduler_class
 
 
@@ -38,7 +37,7 @@ def missing_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
             f"{scheduler.type} has no params block, which DeepSpeed unpacks without looking; "
             "deepspeed.initialize stops with TypeError",
             Consequence.LATE,
-            confidence=confidence(case),
+            confidence=trust_in_blocks(case),
             help=f"add params with {needed}" if needed else 'add "params": {}',
         )
         return
@@ -52,6 +51,6 @@ def missing_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
             f"{scheduler.type} needs {named}, and params does not give "
             f"{'it' if len(missing) == 1 else 'them'}; deepspeed.initialize stops with TypeError",
             Consequence.LATE,
-            confidence=confidence(case),
+            confidence=trust_in_blocks(case),
             help=f"add {named} to params",
         )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 
 _SECOND_BETA = 0.99
 
@@ -41,6 +40,6 @@ def one_cycle_overrides_betas(case: Case, report: Reporter) -> Iterator[Finding]
         because=(
             Because("scheduler.type", scheduler.type, Origin(OriginKind.CONFIG, scheduler.type_at)),
         ),
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help='add "cycle_momentum": false to the parameters of OneCycle to keep the betas',
     )

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.facts.values import is_number
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 from dsguard.schema.schedulers import PEAK, PEAK_FROM_OPTIMIZER_SINCE
 
 
@@ -49,7 +48,7 @@ def overridden_learning_rate(case: Case, report: Reporter) -> Iterator[Finding]:
         f"{rate.value:g} has no effect",
         Consequence.DIFFERS,
         because=_because(rate),
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help=f'write the rate you want in both places, such as "warmup_max_lr": {rate.value:g}',
     )
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.facts.optimizer_class import built
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 
 _REFUSE = ("FusedAdam", "DeepSpeedCPUAdam", "FusedLamb")
 
@@ -36,7 +35,7 @@ def refused_amsgrad(case: Case, report: Reporter) -> Iterator[Finding]:
         f"{optimizer.type} is built as {what.name}, which does not have the AMSGrad variant; "
         "deepspeed.initialize stops with RuntimeError",
         Consequence.LATE,
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help='remove amsgrad, or add "torch_adam": true to get the class of torch.optim'
         if adam
         else "remove amsgrad",

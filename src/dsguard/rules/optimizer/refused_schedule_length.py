@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS
 
 
@@ -65,6 +64,6 @@ def refused_schedule_length(case: Case, report: Reporter) -> Iterator[Finding]:
             f"{name} is {value!r}, and since DeepSpeed {length.since} it must be "
             f"{length.expected}; deepspeed.initialize stops with ValueError",
             Consequence.LATE,
-            confidence=confidence(case),
+            confidence=trust_in_blocks(case),
             help=f"write {int(value)}" if length.fits(int(value)) else f"write {length.expected}",
         )

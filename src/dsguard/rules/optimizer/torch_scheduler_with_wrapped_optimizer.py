@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.fact import FactName, Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS, TORCH_SCHEDULERS
 
 
@@ -39,7 +38,7 @@ def torch_scheduler_with_wrapped_optimizer(case: Case, report: Reporter) -> Iter
         "deepspeed.initialize stops with TypeError",
         Consequence.LATE,
         because=(wrapper,),
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help=f"use a scheduler of DeepSpeed's own ({', '.join(DEEPSPEED_SCHEDULERS)}), or make "
         "this one in the script and pass it to deepspeed.initialize",
     )

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import Block, block
+from dsguard.facts.blocks import Block, block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.facts.optimizer_class import built
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.optimizer._blocks import (
-    confidence,
     did_you_mean,
     meant,
     respelled,
@@ -64,7 +63,7 @@ def unknown_optimizer_parameter(case: Case, report: Reporter) -> Iterator[Findin
             "deepspeed.initialize stops with TypeError",
             Consequence.LATE,
             severity=severity_of_unknown_name(case),
-            confidence=confidence(case),
+            confidence=trust_in_blocks(case),
             because=because,
             fix=respelled(at, name, guesses),
             help=did_you_mean(guesses) or f"it takes {', '.join(sorted(takes))}",
@@ -81,6 +80,6 @@ def _dropped(case: Case, report: Reporter, optimizer: Block) -> Iterator[Finding
             f"Muon takes no parameter {name}, and DeepSpeed drops it without a word",
             Consequence.IGNORED,
             severity=Severity.WARNING,
-            confidence=confidence(case),
+            confidence=trust_in_blocks(case),
             help=did_you_mean(guesses) or "remove it",
         )

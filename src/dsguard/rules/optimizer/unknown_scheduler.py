@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.optimizer._blocks import (
-    confidence,
     did_you_mean,
     meant,
     respelled,
@@ -52,7 +51,7 @@ def unknown_scheduler(case: Case, report: Reporter) -> Iterator[Finding]:
         f"{why}; deepspeed.initialize stops with AssertionError",
         Consequence.LATE,
         severity=severity_of_unknown_name(case),
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         fix=respelled(scheduler.type_at, scheduler.type, guesses),
         help=help,
     )

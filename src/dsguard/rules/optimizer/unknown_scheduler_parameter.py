@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.optimizer._blocks import (
-    confidence,
     did_you_mean,
     meant,
     respelled,
@@ -50,7 +49,7 @@ def unknown_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
             "TypeError",
             Consequence.LATE,
             severity=severity_of_unknown_name(case),
-            confidence=confidence(case),
+            confidence=trust_in_blocks(case),
             fix=respelled(at, name, guesses),
             help=did_you_mean(guesses) or f"it takes {', '.join(sorted(own.parameters))}",
         )

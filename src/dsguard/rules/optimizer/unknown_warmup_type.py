@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS
 
 _SHAPES = ("log", "linear")
@@ -37,6 +36,6 @@ def unknown_warmup_type(case: Case, report: Reporter) -> Iterator[Finding]:
         scheduler.at("warmup_type"),
         f'warmup_type "{shape}" is not known to DeepSpeed, which warms up by "log" instead',
         Consequence.DIFFERS,
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help='write "linear" or "log"',
     )

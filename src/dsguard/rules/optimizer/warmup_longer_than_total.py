@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from dsguard.facts.blocks import block
+from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.facts.values import is_number
 from dsguard.model.fact import Known, Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.optimizer._blocks import confidence
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS, WARMUP_STEPS
 
 
@@ -53,7 +52,7 @@ def warmup_longer_than_total(case: Case, report: Reporter) -> Iterator[Finding]:
         f"{total.value:g}: the learning rate is still rising at the end and never decays",
         Consequence.DIFFERS,
         because=other,
-        confidence=confidence(case),
+        confidence=trust_in_blocks(case),
         help="give warmup_num_steps, at most a part of total_num_steps"
         if written
         else "make warmup_num_steps a part of total_num_steps; both count optimizer steps",

@@ -9,10 +9,15 @@ from pydantic import TypeAdapter, ValidationError
 from dsguard.facts.case import Case
 from dsguard.facts.dtypes import canonical
 from dsguard.facts.known_bugs import BugFact
+from dsguard.facts.target import release_beside
 from dsguard.facts.values import written
 from dsguard.model.fact import Candidate, Known, Origin, OriginKind
 
 _SWITCH = TypeAdapter(bool)
+_PACKAGES: dict[BugFact, str] = {
+    "transformers_version": "transformers",
+    "accelerate_version": "accelerate",
+}
 
 
 def bug_facts(case: Case) -> dict[BugFact, Candidate]:
@@ -23,7 +28,16 @@ def bug_facts(case: Case) -> dict[BugFact, Candidate]:
         if isinstance(fact, Known)
     }
     known.update(_settings(case))
+    known.update(_packages(case))
     return known
+
+
+def _packages(case: Case) -> Iterator[tuple[BugFact, Candidate]]:
+    for name, package in _PACKAGES.items():
+        release = release_beside(package, case.target, case.folder)
+        if release is not None:
+            argument = f"{package} {release}"
+            yield name, Candidate(str(release), Origin(OriginKind.ENVIRONMENT, argument=argument))
 
 
 def _settings(case: Case) -> Iterator[tuple[BugFact, Candidate]]:

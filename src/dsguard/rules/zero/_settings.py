@@ -7,9 +7,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from dsguard.facts.case import Case
 from dsguard.facts.values import written
-from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Candidate, Known
-from dsguard.model.finding import Because, Confidence
+from dsguard.model.finding import Because
 from dsguard.model.source import Location
 
 _SWITCH = TypeAdapter(bool)
@@ -81,14 +80,3 @@ def named_optimizer(case: Case) -> str | None:
     if isinstance(fact, Known) and isinstance(fact.value, str):
         return fact.value.lower()
     return None
-
-
-def trust_in_optimizer(case: Case) -> Confidence:
-    """How sure it is that the config's optimizer is the one that trains.
-
-    A script of its own may pass another one to ``deepspeed.initialize``, which then never looks
-    at the block. HF Trainer and Accelerate stop or give way when the config has one.
-    """
-    trainers = (FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
-    sure = case.front_end is not None and case.front_end.name in trainers
-    return Confidence.HIGH if sure else Confidence.MEDIUM

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from dsguard.facts.blocks import trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -16,7 +17,6 @@ from dsguard.rules.zero._settings import (
     stage_of,
     stage_reason,
     switch,
-    trust_in_optimizer,
     zero,
 )
 
@@ -48,5 +48,5 @@ def muon_with_reduce_scatter(case: Case, report: Reporter) -> Iterator[Finding]:
         Consequence.LATE,
         because=(*stage_reason(case), *reason(case, _REDUCE_SCATTER)),
         help="set zero_optimization.reduce_scatter to false",
-        confidence=trust_in_optimizer(case),
+        confidence=trust_in_blocks(case),
     )

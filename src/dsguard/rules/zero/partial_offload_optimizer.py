@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from dsguard.facts.blocks import trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -18,7 +19,6 @@ from dsguard.rules.zero._settings import (
     release,
     stage_of,
     switch,
-    trust_in_optimizer,
     zero,
 )
 
@@ -56,5 +56,5 @@ def partial_offload_optimizer(case: Case, report: Reporter) -> Iterator[Finding]
         Consequence.LATE,
         because=(*reason(case, _TORCH_ADAM), Because.of("optimizer", optimizer)),
         help="remove torch_adam" if adam else "take Adam or AdamW, or remove the ratio",
-        confidence=trust_in_optimizer(case),
+        confidence=trust_in_blocks(case),
     )

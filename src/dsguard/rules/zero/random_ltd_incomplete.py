@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.facts.case import Case
-from dsguard.facts.values import has, pointer_of
+from dsguard.facts.values import block, has, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import reason, switch
 
 _OUTER = ("data_efficiency", "data_efficiency.data_routing")
 _BLOCK = "data_efficiency.data_routing.random_ltd"
+_SCHEDULE = f"{_BLOCK}.random_ltd_schedule"
 _READ = ("total_layer_num", "random_ltd_layer_num", "random_ltd_schedule")
+_READ_OF_SCHEDULE = ("min_value", "max_value", "schedule_config", "schedule_type")
 
 
 @rule(
@@ -28,6 +30,12 @@ def random_ltd_incomplete(case: Case, report: Reporter) -> Iterator[Finding]:
     if case.document is None or switch(case, f"{_BLOCK}.enabled", False) is not True:
         return
     missing = [key for key in _READ if not has(case.document, f"{_BLOCK}.{key}")]
+    if block(case.document, _SCHEDULE):
+        missing += [
+            f"random_ltd_schedule.{key}"
+            for key in _READ_OF_SCHEDULE
+            if not has(case.document, f"{_SCHEDULE}.{key}")
+        ]
     if not missing:
         return
     outer = [key for key in _OUTER if switch(case, f"{key}.enabled", False) is False]

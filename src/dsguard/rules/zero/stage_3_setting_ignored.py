@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from packaging.version import Version
+
 from dsguard.facts.case import Case
 from dsguard.facts.values import has, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.zero._settings import number, stage_of, stage_reason, switch, zero
+from dsguard.rules.zero._settings import number, release, stage_of, stage_reason, switch, zero
 
 _TUNING = (
     "sub_group_size",
@@ -21,6 +23,9 @@ _TUNING = (
 """What a config that is used at several stages carries along."""
 
 
+_MICS_GONE_SINCE = Version("0.19.7")
+
+
 def _is_on(case: Case, key: str) -> bool:
     return switch(case, key, False) is True
 
@@ -30,12 +35,19 @@ def _is_above_one(case: Case, key: str) -> bool:
     return size is not None and size > 1
 
 
+def _is_above_zero(case: Case, key: str) -> bool:
+    """MiCS is off at -1, and gone since 0.19.7."""
+    size = number(case, key)
+    return size is not None and size > 0 and release(case) < _MICS_GONE_SINCE
+
+
 _FEATURES: dict[str, Callable[[Case, str], bool]] = {
     "zero_hpz_partition_size": _is_above_one,
     "zero_quantized_weights": _is_on,
     "zero_quantized_gradients": _is_on,
+    "mics_shard_size": _is_above_zero,
 }
-"""The parts of ZeRO++, and when they are asked for."""
+"""The parts of ZeRO++ and MiCS, and when they are asked for."""
 
 
 @rule(

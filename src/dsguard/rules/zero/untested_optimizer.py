@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from dsguard.facts.blocks import trust_in_blocks
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -15,7 +16,6 @@ from dsguard.rules.zero._settings import (
     stage_of,
     stage_reason,
     switch,
-    trust_in_optimizer,
 )
 
 _ALLOW = "zero_allow_untested_optimizer"
@@ -69,5 +69,5 @@ def untested_optimizer(case: Case, report: Reporter) -> Iterator[Finding]:
         help=f"{name} runs without ZeRO only; take Adam, AdamW, Adagrad, Lion or Muon"
         if one_bit
         else f"add {_ALLOW}: true on the top level, or take Adam, AdamW, Adagrad, Lion or Muon",
-        confidence=trust_in_optimizer(case),
+        confidence=trust_in_blocks(case),
     )

@@ -1,0 +1,121 @@
+"""Which release of a package a project pins, read from its lock file or its requirements."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The one release of a package that a project is run with, and the file that says so."""
+
+    version: Version
+    file: Path
+
+
+def pinned(package: str, folder: Path) -> Pin | None:
+    """The pin of the project that a folder belongs to, None where there is none or several.
+
+    The nearest folder upwards with a pin counts, up to the root of the repository. A lock file
+    counts before requirements files, and those before ``pyproject.toml``. Only an exact release
+    (``==``) is a pin. A file that cannot be read says nothing.
+    """
+    for here in (folder, *folder.parents):
+        for patterns, read in _SOURCES:
+            found = {
+                version: path
+                for pattern in patterns
+                for path in sorted(here.glob(pattern))
+                for version in _versions(package, path, read)
+            }
+            if len(found) == 1:
+                ((version, path),) = found.items()
+                return Pin(version, path)
+            if found:
+                return None
+        if (here / ".git").exists():
+            return None
+    return None
+
+
+def _versions(
+    package: str, path: Path, read: Callable[[str, str], Iterable[str]]
+) -> Iterator[Version]:
+    name = canonicalize_name(package)
+    try:
+        text = path.read_text(encoding="utf-8")
+        # A lock file is long, and most do not hold the package at all.
+        texts = list(read(text, name)) if name in text.lower() else []
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return
+    for version in texts:
+        try:
+            yield Version(Version(version).public)
+        except InvalidVersion:
+            continue
+
+
+def _locked(text: str, name: str) -> Iterator[str]:
+    """uv.lock, poetry.lock and pdm.lock hold tables ``package``, pylock.toml ``packages``."""
+    lock = tomllib.loads(text)
+    for table in ("package", "packages"):
+        for package in _items(lock.get(table)):
+            if isinstance(package, dict) and package.get("name") == name:
+                yield str(package.get("version"))
+
+
+def _required(text: str, name: str) -> Iterator[str]:
+    lines = (line.partition(" #")[0].strip() for line in text.splitlines())
+    return _exact((line.rstrip("\\").partition(" --hash")[0] for line in lines), name)
+
+
+def _project(text: str, name: str) -> Iterator[str]:
+    content = tomllib.loads(text)
+    project = content.get("project")
+    if isinstance(project, dict):
+        yield from _exact(_items(project.get("dependencies")), name)
+        for extra in _values(project.get("optional-dependencies")):
+            yield from _exact(_items(extra), name)
+    for group in _values(content.get("dependency-groups")):
+        yield from _exact(_items(group), name)
+
+
+def _exact(requirements: Iterable[Any], name: str) -> Iterator[str]:
+    for text in requirements:
+        try:
+            requirement = Requirement(text)
+        except (InvalidRequirement, TypeError):
+            continue  # an option of pip, a group of requirements, a path
+        clauses = list(requirement.specifier)
+        if canonicalize_name(requirement.name) == name and len(clauses) == 1:
+            (clause,) = clauses
+            if clause.operator in ("==", "===") and "*" not in clause.version:
+                yield clause.version
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
+
+
+_SOURCES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterable[str]]], ...] = (
+    (("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock"), _locked),
+    (("requirements*.txt", "requirements/*.txt", "constraints*.txt"), _required),
+    (("pyproject.toml",), _project),
+)
