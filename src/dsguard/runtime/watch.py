@@ -93,15 +93,15 @@ class Watch:
 
     def _fault(self, what: str, error: Exception, outcome: str) -> None:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        report = Reporter(guard_fault.meta)
-        self._notebook.write(
-            report(
-                here(),
-                f"dsguard itself failed in {what} ({type(error).__name__}: {error}, "
-                f"{Path(place.filename).name}:{place.lineno}, "
-                f"Python {sys.version.split()[0]}); {outcome}",
-                Consequence.NOTE,
-                help="the training is not affected; please report it",
-            ),
+        self.trouble(
             what,
+            f"dsguard itself failed in {what} ({type(error).__name__}: {error}, "
+            f"{Path(place.filename).name}:{place.lineno}, "
+            f"Python {sys.version.split()[0]}); {outcome}",
+            "the training is not affected; please report it",
         )
+
+    def trouble(self, what: str, message: str, way_out: str) -> None:
+        """Say that a part of the guard has been switched off; once for each ``what``."""
+        report = Reporter(guard_fault.meta)
+        self._notebook.write(report(here(), message, Consequence.NOTE, help=way_out), what)

@@ -1,0 +1,21 @@
+"""What a record asks an engine at each optimizer step."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Gauges(Protocol):
+    """What a kind of engine can tell about the step it takes, without waiting for a device."""
+
+    def learning_rate(self) -> float | None:
+        """The highest of the parameter groups, now."""
+
+    def loss_scale(self) -> float | None:
+        """What losses are multiplied by now; None without fp16."""
+
+    def grad_norm(self) -> Any:
+        """Of the step just taken: a number, a one-element tensor, or None where it is unknown."""
+
+    def monitor(self) -> tuple[Any, int] | None:
+        """DeepSpeed's monitor, if it is enabled, and the samples of all ranks so far."""
