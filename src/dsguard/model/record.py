@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 RECORD_VERSION = 1
 
-Real: TypeAlias = "float | Literal['NaN', 'Infinity', '-Infinity']"
+Real: TypeAlias = float | Literal["NaN", "Infinity", "-Infinity"]
 """A number; JSON has no other words for what is not finite than these strings."""
 
 _DESCRIBED: dict[str, Any] = {"use_attribute_docstrings": True}
@@ -73,7 +73,7 @@ class HeaderLine:
     """Samples of one micro-batch on one rank, as the engine has it."""
     train_batch_size: int | None
     """Samples of one optimizer step over all ranks, as the engine has it."""
-    gradient_clipping: float | None
+    gradient_clipping: Real | None
     """The norm that gradients are clipped at; 0 means no clipping."""
     zero_stage: int | None
     """The ZeRO stage, 0 to 3."""
@@ -107,9 +107,9 @@ class StepLine:
     """Whether the weights were updated: false for a step that was skipped (overflow)."""
     grad_norm: Real | None
     """The norm of all gradients before clipping, as engine.get_global_grad_norm() tells it."""
-    learning_rate: float | None
+    learning_rate: Real | None
     """The highest learning rate of the parameter groups in this step."""
-    loss_scale: float | None
+    loss_scale: Real | None
     """What the loss was multiplied by in this step; null without fp16."""
     seconds: float
     """Seconds since the header, on this host's clock; the device may still be at work."""
@@ -151,11 +151,13 @@ class SummaryLine:
     __pydantic_config__ = _DESCRIBED
 
 
-Line: TypeAlias = "HeaderLine | StepLine | SummaryLine"
+Line: TypeAlias = HeaderLine | StepLine | SummaryLine
 
 
-def real(value: float) -> Real:
+def real(value: float | None) -> Real | None:
     """A number as a line holds it."""
+    if value is None:
+        return None
     if math.isfinite(value):
         return value
     if math.isnan(value):

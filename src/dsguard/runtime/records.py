@@ -115,7 +115,7 @@ class Recorder:
             gradient_accumulation_steps=value("gradient_accumulation_steps"),
             micro_batch_size=value("micro_batch_size"),
             train_batch_size=value("train_batch_size"),
-            gradient_clipping=value("gradient_clipping"),
+            gradient_clipping=real(value("gradient_clipping")),
             zero_stage=value("zero_stage"),
             precision=value("precision"),
         )
@@ -143,8 +143,8 @@ class Recorder:
             tokens_unpadded=window.tokens_unpadded,
             applied=window.applied,
             grad_norm=None,
-            learning_rate=self._rate,
-            loss_scale=self._scale,
+            learning_rate=real(self._rate),
+            loss_scale=real(self._scale),
             seconds=self._seconds(),
             findings=self._new_findings(),
         )
@@ -223,11 +223,16 @@ def _found(finding: Finding) -> FoundLine:
         code=finding.code,
         rule=finding.rule,
         severity=finding.severity.value,
-        message=finding.message,
-        file=source.name if source.is_file else None,
+        message=_plain(finding.message),
+        file=_plain(source.name) if source.is_file else None,
         line=source.position(span.start).line if source.is_file else None,
-        help=finding.help or None,
+        help=_plain(finding.help) or None,
     )
+
+
+def _plain(text: str) -> str:
+    """Without the lone surrogates of a path that is no UTF-8: readers of JSON refuse them."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _release(module: str) -> str | None:

@@ -20,6 +20,9 @@ Record: TypeAlias = (
 MONITOR = "monitor"
 """The word that asks for the tracker in use."""
 
+_LOOK_EVERY = 16
+"""Steps from one look at whether the file is still there to the next."""
+
 _encode = json.JSONEncoder(default=vars, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -86,7 +89,7 @@ class FileSink:
         # A script may change the working folder while it trains.
         self._path = path.absolute()
         self._file: Any = None
-        self._seen_removed = False
+        self._counts_links = False
 
     def open(self, header: HeaderLine, gauges: Gauges | None) -> None:
         """Open the file of this rank and begin it, or continue it, with the header.
@@ -102,7 +105,7 @@ class FileSink:
         torn = _ends_torn(self._path)
         self._file = self._path.open("ab", buffering=0)
         self._in_use.add(self._path)
-        self._seen_removed = os.fstat(self._file.fileno()).st_nlink > 0
+        self._counts_links = os.fstat(self._file.fileno()).st_nlink > 0
         if torn:
             self._write(b"\n")
         self._put(header)
@@ -113,9 +116,11 @@ class FileSink:
         Raises:
             OSError: the disk is full, or the file was removed.
         """
-        if self._seen_removed and os.fstat(self._file.fileno()).st_nlink == 0:
-            raise FileNotFoundError("it was removed")
         self._put(line)
+        # A removed file takes everything; asking at each step would cost as much as writing.
+        looks = self._counts_links and line.step % _LOOK_EVERY == 0
+        if looks and os.fstat(self._file.fileno()).st_nlink == 0:
+            raise FileNotFoundError("it was removed")
 
     def close(self, summary: SummaryLine) -> None:
         """Append the summary and close."""
@@ -132,10 +137,11 @@ class FileSink:
         self._write(_encode(line).encode("ascii") + b"\n")
 
     def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
+        written = self._file.write(data)
+        while written < len(data):
             # A disk that is nearly full takes a part, and refuses the next.
-            rest = rest[self._file.write(rest) :]
+            data = data[written:]
+            written = self._file.write(data)
 
 
 def _ends_torn(path: Path) -> bool:
