@@ -18,6 +18,7 @@ from dsguard.render.run_wording import (
     amount,
     duration,
     ending,
+    moment,
     number,
     place,
     seen,
@@ -75,7 +76,7 @@ def _head(told: Overview) -> Iterator[_Line]:
         first = f" at step {start.first_step:,}" if index and start.first_step else ""
         yield _row(
             label,
-            f"{start.header.started_at}{first}, {amount(start.steps, 'step')} in "
+            f"{moment(start.header.started_at)}{first}, {amount(start.steps, 'step')} in "
             f"{duration(start.seconds)}, {ending(start)}",
         )
     yield from _more(len(told.starts))

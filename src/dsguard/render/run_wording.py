@@ -12,6 +12,19 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def short(value: int) -> str:
+    """A number for a place without room: ``514.6 M``; below ten millions in full."""
+    for size, letter in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if value >= 10 * 10**6 and value >= size:
+            return f"{value / size:.4g} {letter}"
+    return number(value)
+
+
+def moment(text: str) -> str:
+    """A time as RFC 3339 has it, for people: ``2026-03-01 08:30:00 UTC``."""
+    return text[:19].replace("T", " ") + (" UTC" if text.endswith("+00:00") else text[19:])
+
+
 def amount(count: int, noun: str, plural: str = "") -> str:
     """``1 step``, ``12,000 steps``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -19,7 +19,7 @@ from dsguard.records.run import RecordedRun
 from dsguard.render.run_charts import charts
 from dsguard.render.run_page.body import body
 from dsguard.render.run_page.escaping import safe
-from dsguard.render.run_wording import amount, duration, ending
+from dsguard.render.run_wording import amount, duration, ending, moment
 
 
 def render_run_page(run: RecordedRun, told: Overview) -> str:
@@ -32,7 +32,7 @@ def render_run_page(run: RecordedRun, told: Overview) -> str:
         "title": safe(f"{run.path.name}: what the run has done"),
         "lead": safe(
             f"{amount(told.steps, 'optimizer step')} in {duration(total)}, started "
-            f"{told.starts[0].header.started_at}, {ending(last)}"
+            f"{moment(told.starts[0].header.started_at)}, {ending(last)}"
         ),
         "generator": safe(f"dsguard {__version__}"),
         "footer": safe(f"Made by dsguard {__version__} from {told.record}"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from dsguard.records.overview import Overview, Violation
 from dsguard.render.run_page.escaping import safe
-from dsguard.render.run_wording import amount, duration, number, place, seen, setting, window
+from dsguard.render.run_wording import amount, duration, number, place, seen, setting, short, window
 
 _ROWS = 40
 """Rows of the table of numbers that stands below the charts."""
@@ -32,16 +32,16 @@ def _cards(told: Overview) -> Iterator[str]:
         (
             "Skipped steps",
             number(told.skipped_steps),
-            f"{told.skipped_steps / told.steps:.1%} of all" if told.steps else "",
+            f"{100 * told.skipped_steps / told.steps:.2g}% of all" if told.steps else "",
             "warning" if told.skipped_steps else "good",
         ),
-        ("Samples", number(told.samples), _samples_note(told), ""),
+        ("Samples", short(told.samples), _samples_note(told), ""),
     ]
     if told.tokens is not None:
         padding = f"{told.padding:.1%} padding" if told.padding is not None else ""
         uneven = f"imbalance {told.imbalance:.1%}" if told.imbalance is not None else ""
         words = ", ".join(filter(None, (padding, uneven)))
-        cards.append(("Tokens", number(told.tokens), words, ""))
+        cards.append(("Tokens", short(told.tokens), words, ""))
     if told.grad_norm is not None:
         norm = told.grad_norm
         words = f"highest {number(norm.maximum)} at step {norm.maximum_step:,}"

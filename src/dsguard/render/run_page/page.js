@@ -14,7 +14,7 @@
     if (value === null || value === undefined) return "unknown";
     if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en-US");
     const size = Math.abs(value);
-    if (size >= 1e5 || size < 1e-3) return value.toExponential(2).replace("e+", "e");
+    if (size >= 1e5 || size < 1e-3) return value.toExponential(3).replace(/\.?0*e\+?/, "e");
     return String(Number(value.toPrecision(4)));
   };
   const colours = new Map();
@@ -173,7 +173,7 @@
           const value = series.mean[i];
           if (value === null) continue;
           const off = series.against && value !== series.against[i];
-          g.fillStyle = colour(off ? (value < series.against[i] ? "warning" : "error") : series.colour);
+          g.fillStyle = colour(off ? "error" : series.colour);
           g.globalAlpha = off ? 0.95 : 0.6;
           const top = y(value);
           g.fillRect(this.x(i) + gap / 2, top, Math.max(1, wide - gap), this.plot.bottom - top);
@@ -191,6 +191,16 @@
           g.closePath(); g.fill();
         }
         g.globalAlpha = 1;
+      }
+      // A bucket of many windows shows how far any of them is from what was expected.
+      if (series.against && series.low) {
+        g.fillStyle = colour("error");
+        for (let i = view.from; i < view.to; i++) {
+          const expected = series.against[i];
+          if (series.low[i] === null || (series.low[i] >= expected && series.high[i] <= expected)) continue;
+          const top = y(Math.max(series.high[i], expected)), end = y(Math.min(series.low[i], expected));
+          g.fillRect(this.x(i), top, Math.max(2, wide), end - top);
+        }
       }
       g.strokeStyle = colour(series.colour);
       g.lineWidth = series.dashed ? 1.2 : 1.6;
