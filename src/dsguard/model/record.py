@@ -95,8 +95,8 @@ class StepLine:
     """The rank that writes this file."""
     micro_batches: int
     """Backward passes since the step before."""
-    expected: int
-    """The accumulation that held when the first of them ran."""
+    expected: int | None
+    """The accumulation that held when the first of them ran; null where nobody says one."""
     samples: int | None
     """Samples in their batches on this rank; null where the batches did not show their size."""
     tokens: int | None

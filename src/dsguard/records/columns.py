@@ -20,7 +20,7 @@ class Columns:
     def __init__(self) -> None:
         self.step = array("q")
         self.micro_batches = array("q")
-        self.expected = array("q")
+        self.expected = array("d")
         self.samples = array("d")
         self.tokens = array("d")
         self.tokens_unpadded = array("d")
@@ -40,7 +40,7 @@ class Columns:
         index = len(self.step)
         self.step.append(line.step)
         self.micro_batches.append(line.micro_batches)
-        self.expected.append(line.expected)
+        self.expected.append(_known(line.expected))
         self.samples.append(_known(line.samples))
         self.tokens.append(_known(line.tokens))
         self.tokens_unpadded.append(_known(line.tokens_unpadded))

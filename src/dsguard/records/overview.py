@@ -44,8 +44,8 @@ class WindowKind:
 
     micro_batches: int
     """Micro-batches on this rank in one optimizer step."""
-    expected: int
-    """The accumulation that held when the window was opened."""
+    expected: int | None
+    """The accumulation that held when the window was opened; null where nobody said one."""
     steps: int
     """How many such steps."""
     first_step: int
@@ -183,12 +183,7 @@ class Overview:
 def overview(run: RecordedRun) -> Overview:
     """Count and sum a run up; time is linear in its steps."""
     columns = run.columns
-    kinds: dict[tuple[int, int], list[int]] = {}
-    for position, size, expected in zip(
-        run.position, columns.micro_batches, columns.expected, strict=True
-    ):
-        kind = kinds.setdefault((size, expected), [0, position])
-        kind[0] += 1
+    kinds = _kinds(run)
     sizes = Counter(int(size) for size in run.samples if not math.isnan(size))
     by_rank = {
         rank: sum(int(count) for count in column if not math.isnan(count))
@@ -204,13 +199,8 @@ def overview(run: RecordedRun) -> Overview:
         not_finite_norms=len(columns.not_finite),
         micro_batches=sum(columns.micro_batches),
         pending_micro_batches=last.pending_micro_batches if last is not None else None,
-        windows=[
-            WindowKind(micro_batches=size, expected=expected, steps=steps, first_step=first)
-            for (size, expected), (steps, first) in sorted(
-                kinds.items(), key=lambda item: (-item[1][0], item[0])
-            )[:_KINDS]
-        ],
-        off_steps=sum(steps for (size, exp), (steps, _) in kinds.items() if size != exp),
+        windows=kinds[:_KINDS],
+        off_steps=sum(kind.steps for kind in kinds if off(kind.micro_batches, kind.expected)),
         samples_per_step=[
             StepSize(samples=samples, steps=steps) for samples, steps in sizes.most_common(_KINDS)
         ],
@@ -229,6 +219,11 @@ def overview(run: RecordedRun) -> Overview:
         violations=violations(run),
         notes=list(run.notes),
     )
+
+
+def off(micro_batches: int, expected: float | None) -> bool:
+    """Whether a window ended elsewhere than expected; not where nothing was expected."""
+    return expected is not None and not math.isnan(expected) and micro_batches != expected
 
 
 def step_seconds(run: RecordedRun) -> Sequence[float]:
@@ -283,6 +278,21 @@ def _times(run: RecordedRun, rule: str) -> int | None:
         if told:
             most = (most or 0) + max(told)
     return most
+
+
+def _kinds(run: RecordedRun) -> list[WindowKind]:
+    """Windows by size and expectation, the most frequent first."""
+    kinds: dict[tuple[int, int | None], WindowKind] = {}
+    columns = zip(run.position, run.columns.micro_batches, run.columns.expected, strict=True)
+    for position, size, number in columns:
+        expected = None if math.isnan(number) else int(number)
+        kind = kinds.get((size, expected))
+        if kind is None:
+            kind = kinds[size, expected] = WindowKind(
+                micro_batches=size, expected=expected, steps=0, first_step=position
+            )
+        kind.steps += 1
+    return sorted(kinds.values(), key=lambda kind: (-kind.steps, kind.first_step))
 
 
 def _start(run: RecordedRun, stretch: Stretch) -> Start:

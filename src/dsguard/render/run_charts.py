@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from dsguard.records.buckets import Buckets, buckets, edges
-from dsguard.records.overview import Overview, step_seconds
+from dsguard.records.overview import Overview, off, step_seconds
 from dsguard.records.run import RecordedRun
 
 BUCKETS = 1200
@@ -208,7 +208,8 @@ def _train_batch(run: RecordedRun, told: Overview) -> Sequence[float]:
 def _drift(run: RecordedRun) -> list[float]:
     ahead, drift = 0, []
     for size, expected in zip(run.columns.micro_batches, run.columns.expected, strict=True):
-        ahead += size - expected
+        if off(size, expected):
+            ahead += size - int(expected)
         drift.append(float(ahead))
     return drift
 
@@ -216,9 +217,9 @@ def _drift(run: RecordedRun) -> list[float]:
 def _marks(run: RecordedRun) -> dict[str, Any]:
     columns = run.columns
     sizes = zip(columns.micro_batches, columns.expected, strict=True)
-    off = (index for index, (size, expected) in enumerate(sizes) if size != expected)
+    late = (index for index, (size, expected) in enumerate(sizes) if off(size, expected))
     found = {
-        "off": ("off boundary", "error", off),
+        "off": ("off boundary", "error", late),
         "skipped": ("skipped", "warning", columns.skipped),
         "infinite": ("not finite", "error", columns.not_finite),
     }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dsguard.model.finding import Severity
 from dsguard.records.buckets import buckets, edges
-from dsguard.records.overview import Overview, Spread, Violation
+from dsguard.records.overview import Overview, Spread, Violation, off
 from dsguard.records.run import RecordedRun
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint
@@ -85,13 +85,14 @@ def _head(told: Overview) -> Iterator[_Line]:
 
 def _windows(told: Overview) -> Iterator[_Line]:
     for index, kind in enumerate(told.windows[:_SHOWN]):
-        good = kind.micro_batches == kind.expected
+        bad = off(kind.micro_batches, kind.expected)
+        expected = "?" if kind.expected is None else kind.expected
         yield _row(
             "windows" if not index else "",
             f"{amount(kind.micro_batches, 'micro-batch', 'micro-batches'):18} "
-            f"expected {kind.expected:<5} {amount(kind.steps, 'step'):16} ",
-            (window(kind), GOOD if good else _BAD),
-            "" if good else f", first at step {kind.first_step:,}",
+            f"expected {expected:<5} {amount(kind.steps, 'step'):16} ",
+            (window(kind), _BAD if bad else GOOD),
+            "" if not bad else f", first at step {kind.first_step:,}",
         )
     yield from _more(len(told.windows))
     if told.pending_micro_batches:

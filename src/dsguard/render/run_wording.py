@@ -71,6 +71,8 @@ def ending(start: Start) -> str:
 
 def window(kind: WindowKind) -> str:
     """What is to be said about a window of this size."""
+    if kind.expected is None:
+        return "none was expected"
     if kind.micro_batches == kind.expected:
         return "as expected"
     apart = abs(kind.micro_batches - kind.expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 
@@ -19,3 +20,22 @@ class Gauges(Protocol):
 
     def monitor(self) -> tuple[Any, int] | None:
         """DeepSpeed's monitor, if it is enabled, and the samples of all ranks so far."""
+
+
+class RateOnly:
+    """Gauges of a loop of which only the learning rate is known."""
+
+    def __init__(self, learning_rate: Callable[[], float]) -> None:
+        self.learning_rate = learning_rate
+
+    def loss_scale(self) -> float | None:
+        """Not known."""
+        return None
+
+    def grad_norm(self) -> Any:
+        """Not known."""
+        return None
+
+    def monitor(self) -> tuple[Any, int] | None:
+        """None."""
+        return None

@@ -6,6 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
@@ -25,7 +26,7 @@ _HELD = 8
 """Records that wait for their gradient norm at most; what has not come by then is left out."""
 
 
-Trouble: TypeAlias = Callable[[str, str], None]
+Trouble: TypeAlias = Callable[[str, Exception], None]
 """Called with what was switched off and why."""
 
 
@@ -37,7 +38,7 @@ class Recorder:
     a few steps late.
     """
 
-    def __init__(self, sinks: Sequence[Sink], gauges: Gauges | None, trouble: Trouble) -> None:
+    def __init__(self, sinks: Sequence[Sink], gauges: Gauges, trouble: Trouble) -> None:
         self._sinks = list(sinks)
         self._gauges = gauges
         self._trouble = trouble
@@ -92,9 +93,8 @@ class Recorder:
         try:
             what(*args)
         except Exception as error:
-            names = ", ".join(sink.name for sink in self._sinks)
-            self._sinks.clear()
-            self._trouble(names, f"{type(error).__name__}: {error}")
+            for sink in tuple(self._sinks):
+                self._drop(sink, error)
 
     def _open(self, engine: Engine, world_size: int, data_parallel_size: int) -> None:
         facts = engine.facts()
@@ -125,9 +125,8 @@ class Recorder:
         windows.tokens(*count_tokens(args, kwargs))
 
     def _read_gauges(self) -> None:
-        if self._gauges is not None:
-            self._rate, self._scale = self._gauges.learning_rate(), self._gauges.loss_scale()
-            self._read_ahead = True
+        self._rate, self._scale = self._gauges.learning_rate(), self._gauges.loss_scale()
+        self._read_ahead = True
 
     def _take(self, window: Window, windows: Windows) -> None:
         if not self._read_ahead:
@@ -149,8 +148,7 @@ class Recorder:
             findings=self._new_findings(),
         )
         waiting = _Waiting(line)
-        if self._gauges is not None:
-            waiting.ask(self._gauges.grad_norm(), self._later)
+        waiting.ask(self._gauges.grad_norm(), self._later)
         self._held.append(waiting)
         self._later.arrive()
         self._hand_over(_HELD)
@@ -184,8 +182,13 @@ class Recorder:
             try:
                 give(sink)
             except Exception as error:
-                self._sinks.remove(sink)
-                self._trouble(sink.name, f"{type(error).__name__}: {error}")
+                self._drop(sink, error)
+
+    def _drop(self, sink: Sink, error: Exception) -> None:
+        self._sinks.remove(sink)
+        with suppress(Exception):
+            sink.drop()
+        self._trouble(sink.name, error)
 
     def _new_findings(self) -> list[FoundLine]:
         new = self._findings[self._told :]

@@ -11,7 +11,7 @@ from typing import Any
 from dsguard.model.finding import Finding
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.expectation import Expectation
-from dsguard.runtime.gauges import Gauges
+from dsguard.runtime.gauges import Gauges, RateOnly
 from dsguard.runtime.moments import Attached, Closed, CountsCompared, EpochEnded, RanksCompared
 from dsguard.runtime.plan import Plan
 from dsguard.runtime.ranks import OneVoice, RankStore, counts_apart, rank_and_world_size
@@ -23,6 +23,7 @@ from dsguard.runtime.watch import Watch
 from dsguard.runtime.windows import Window
 
 _SECONDS_FOR_RANKS = 10.0
+_RECORDS = "the training and the other checks go on; see the place that guard(record=...) names"
 
 
 class Guard:
@@ -137,7 +138,7 @@ def start(
     """Attach: put the hooks on, compare with what was asked for and with the other ranks.
 
     ``hooks`` puts the hooks of this kind of engine on; ``told`` is what this rank tells the
-    others. Without ``gauges`` a record knows no learning rate and no gradient norm.
+    others. Without ``gauges`` a record knows the learning rate and no gradient norm.
 
     Raises:
         GuardViolation: the engine differs already, and violations are to be raised.
@@ -149,14 +150,10 @@ def start(
     if store is not None:
         notebook.voice = OneVoice(store)
 
-    def switched_off(what: str, why: str) -> None:
-        watch.trouble(
-            what,
-            f"the record to {what} is switched off ({why})",
-            "the training and the rest of the guard go on",
-        )
+    def switched_off(what: str, error: Exception) -> None:
+        watch.fault(f"writing a record to {what}", error, "no more are written there", _RECORDS)
 
-    recorder = Recorder(plan.sinks, gauges, switched_off)
+    recorder = Recorder(plan.sinks, gauges or RateOnly(learning_rate), switched_off)
 
     every = plan.every  # the plan itself holds the script's optimizer and loader
 

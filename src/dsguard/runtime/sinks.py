@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from dsguard.model.record import HeaderLine, Line, StepLine, SummaryLine
 from dsguard.runtime.gauges import Gauges
@@ -26,20 +26,24 @@ _LOOK_EVERY = 16
 _encode = json.JSONEncoder(default=vars, allow_nan=False, separators=(",", ":")).encode
 
 
-class Sink(Protocol):
+class Sink:
     """Takes the lines of one rank. Whatever it raises switches it off."""
 
     name: str
     """What a note calls it."""
 
-    def open(self, header: HeaderLine, gauges: Gauges | None) -> None:
+    def open(self, header: HeaderLine, gauges: Gauges) -> None:
         """Get ready; the rank is known now."""
 
     def take(self, line: StepLine) -> None:
         """Take one optimizer step down."""
+        raise NotImplementedError
 
     def close(self, summary: SummaryLine) -> None:
         """Nothing more comes."""
+
+    def drop(self) -> None:
+        """It was switched off."""
 
 
 def sinks_of(record: Record) -> list[Sink]:
@@ -75,7 +79,7 @@ def _sink(record: Any) -> Sink:
     )
 
 
-class FileSink:
+class FileSink(Sink):
     """JSON lines appended to a file; each reaches the system at once, so a killed run keeps it.
 
     Ranks other than 0 write beside it, with their number before the suffix: ``run.jsonl``,
@@ -91,7 +95,7 @@ class FileSink:
         self._file: Any = None
         self._counts_links = False
 
-    def open(self, header: HeaderLine, gauges: Gauges | None) -> None:
+    def open(self, header: HeaderLine, gauges: Gauges) -> None:
         """Open the file of this rank and begin it, or continue it, with the header.
 
         Raises:
@@ -124,11 +128,12 @@ class FileSink:
 
     def close(self, summary: SummaryLine) -> None:
         """Append the summary and close."""
-        if self._file is None:
-            return
-        try:
-            self._put(summary)
-        finally:
+        self._put(summary)
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the file, if it is open."""
+        if self._file is not None:
             self._in_use.discard(self._path)
             self._file.close()
             self._file = None
@@ -154,26 +159,20 @@ def _ends_torn(path: Path) -> bool:
         return False
 
 
-class FunctionSink:
+class FunctionSink(Sink):
     """A function of the script that takes each step's record as a dict."""
 
     def __init__(self, function: Callable[[dict[str, Any]], None]) -> None:
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name = f"{getattr(function, '__name__', type(function).__name__)}()"
         self._function = function
-
-    def open(self, header: HeaderLine, gauges: Gauges | None) -> None:
-        """Nothing to do."""
 
     def take(self, line: StepLine) -> None:
         """Hand one record over."""
         findings = [dict(vars(found)) for found in line.findings]
         self._function({**vars(line), "findings": findings})
 
-    def close(self, summary: SummaryLine) -> None:
-        """Nothing to do."""
 
-
-class WriterSink:
+class WriterSink(Sink):
     """TensorBoard's ``SummaryWriter``, or what has its ``add_scalar``. Rank 0 only."""
 
     def __init__(self, writer: Any) -> None:
@@ -182,7 +181,7 @@ class WriterSink:
         self._speaks = False
         self._values = Values()
 
-    def open(self, header: HeaderLine, gauges: Gauges | None) -> None:
+    def open(self, header: HeaderLine, gauges: Gauges) -> None:
         """Find out who speaks."""
         self._speaks = header.rank == 0
 
@@ -192,27 +191,23 @@ class WriterSink:
             for name, value in self._values.of(line).items():
                 self._writer.add_scalar(name, value, line.step)
 
-    def close(self, summary: SummaryLine) -> None:
-        """The writer is the script's."""
 
-
-class TrackerSink:
+class TrackerSink(Sink):
     """DeepSpeed's monitor where it is enabled, else the active wandb and MLflow run. Rank 0 only.
 
     Nothing is imported: what the script has not loaded is not in use.
     """
 
-    name = f"record={MONITOR!r}"
+    name = "the experiment tracker in use"
 
     def __init__(self) -> None:
         self._gauges: Gauges | None = None
         self._speaks = False
         self._values = Values()
         self._axis_for: Any = None
-        self.used = False
-        """Whether anything was in use yet."""
+        self._used = False
 
-    def open(self, header: HeaderLine, gauges: Gauges | None) -> None:
+    def open(self, header: HeaderLine, gauges: Gauges) -> None:
         """Find out who speaks."""
         self._speaks, self._gauges = header.rank == 0, gauges
 
@@ -223,7 +218,7 @@ class TrackerSink:
         values = self._values.of(line)
         monitor = self._gauges.monitor() if self._gauges is not None else None
         if monitor is not None:
-            self.used = True
+            self._used = True
             # DeepSpeed's own events stand over samples, and wandb takes no step backwards.
             writer, samples = monitor
             writer.write_events([(name, value, samples) for name, value in values.items()])
@@ -237,17 +232,16 @@ class TrackerSink:
         Raises:
             LookupError: the records went nowhere.
         """
-        if self._speaks and not self.used and summary.optimizer_steps:
+        if self._speaks and not self._used and summary.optimizer_steps:
             raise LookupError(
-                "neither DeepSpeed's monitor nor a run of wandb or MLflow was active: its "
-                "values went nowhere"
+                "neither DeepSpeed's monitor nor a run of wandb or MLflow was ever active"
             )
 
     def _to_wandb(self, values: dict[str, float], step: int) -> None:
         run = getattr(sys.modules.get("wandb"), "run", None)
         if run is None:
             return
-        self.used = True
+        self._used = True
         if self._axis_for is not run:
             self._axis_for = run
             run.define_metric("dsguard/step")
@@ -259,7 +253,7 @@ class TrackerSink:
         mlflow = sys.modules.get("mlflow")
         if mlflow is None or mlflow.active_run() is None:
             return
-        self.used = True
+        self._used = True
         # Not synchronous: a server that answers slowly would hold the training up.
         mlflow.log_metrics(values, step=step, synchronous=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dsguard.records.overview import Overview, Violation
+from dsguard.records.overview import Overview, Violation, off
 from dsguard.render.run_page.escaping import safe
 from dsguard.render.run_wording import amount, duration, number, place, seen, setting, short, window
 
@@ -166,9 +166,10 @@ def _windows(told: Overview) -> Iterator[str]:
     yield '<th class="n">Micro-batches</th><th class="n">Expected</th><th class="n">Steps</th>'
     yield '<th class="n">First at step</th><th>Boundary</th></tr></thead><tbody>'
     for kind in told.windows:
-        off = "" if kind.micro_batches == kind.expected else ' class="off"'
+        mark = ' class="off"' if off(kind.micro_batches, kind.expected) else ""
+        expected = "" if kind.expected is None else f"{kind.expected:,}"
         yield (
-            f'<tr{off}><td class="n">{kind.micro_batches:,}</td><td class="n">{kind.expected:,}'
+            f'<tr{mark}><td class="n">{kind.micro_batches:,}</td><td class="n">{expected}'
             f'</td><td class="n">{kind.steps:,}</td><td class="n">{kind.first_step:,}</td>'
             f"<td>{safe(window(kind))}</td></tr>"
         )

@@ -172,7 +172,7 @@
         for (let i = view.from; i < view.to; i++) {
           const value = series.mean[i];
           if (value === null) continue;
-          const off = series.against && value !== series.against[i];
+          const off = series.against && series.against[i] !== null && value !== series.against[i];
           g.fillStyle = colour(off ? "error" : series.colour);
           g.globalAlpha = off ? 0.95 : 0.6;
           const top = y(value);
@@ -197,7 +197,7 @@
         g.fillStyle = colour("error");
         for (let i = view.from; i < view.to; i++) {
           const expected = series.against[i];
-          if (series.low[i] === null || (series.low[i] >= expected && series.high[i] <= expected)) continue;
+          if (series.low[i] === null || expected === null || (series.low[i] >= expected && series.high[i] <= expected)) continue;
           const top = y(Math.max(series.high[i], expected)), end = y(Math.min(series.low[i], expected));
           g.fillRect(this.x(i), top, Math.max(2, wide), end - top);
         }
