@@ -12,6 +12,9 @@ from pathlib import Path
 from dsguard.records.columns import UNKNOWN, Columns
 from dsguard.records.reading import Session, read_sessions
 
+_AT_ONCE = 3600.0
+"""Seconds between the headers of one start: ranks attach together, clocks may be off."""
+
 _SHOWN = 8
 """Ranks that a note names."""
 
@@ -63,9 +66,8 @@ def read_run(path: Path) -> RecordedRun:
     by_stretch: list[dict[int, Session]] = [{s.header.rank: s} for s in named]
     for rank, sessions in sorted(others.items()):
         for session in sessions:
-            nearest = min(by_stretch, key=lambda ranks: _apart(ranks, session))
-            # A file of an earlier run with more ranks may lie there: it is of no stretch.
-            if rank not in nearest and rank < session.header.world_size:
+            nearest = min(by_stretch, key=lambda ranks: _seconds_apart(ranks, session))
+            if rank not in nearest and _belongs(nearest, session):
                 nearest[rank] = session
     stretches: list[Stretch] = []
     at = 0
@@ -97,9 +99,16 @@ def siblings(path: Path) -> dict[int, Path]:
     return found
 
 
-def _apart(ranks: dict[int, Session], session: Session) -> float:
+def _seconds_apart(ranks: dict[int, Session], session: Session) -> float:
     first = next(iter(ranks.values()))
     return abs((first.started - session.started).total_seconds())
+
+
+def _belongs(ranks: dict[int, Session], session: Session) -> bool:
+    """Whether a rank's session is of the same start: its file may be left of an earlier run."""
+    first = next(iter(ranks.values())).header
+    alike = session.header.world_size == first.world_size
+    return alike and _seconds_apart(ranks, session) < _AT_ONCE
 
 
 def _joined(stretches: Sequence[Stretch]) -> Columns:

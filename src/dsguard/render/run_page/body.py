@@ -80,7 +80,7 @@ def _samples_note(told: Overview) -> str:
 def _setting(told: Overview) -> Iterator[str]:
     yield '<ul class="chips">'
     for name, value in setting(told.starts[-1]):
-        yield f"<li>{safe(name)} <b>{safe(value)}</b></li>"
+        yield f"<li>{safe(name)} <strong>{safe(value)}</strong></li>"
     yield "</ul>"
 
 
