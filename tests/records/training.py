@@ -20,9 +20,10 @@ ROOT = Path(__file__).parent.parent.parent
 def train(folder: Path, ranks: int = 1, *, record: Any = "run.jsonl", **request: Any) -> list[Any]:
     """Train in this folder; what each rank printed as its last line, parsed.
 
-    ``config`` is merged into the DeepSpeed config. ``steps`` optimizer steps of ``accumulation``
-    micro-batches with 2 sequences of 8 tokens each. ``off`` calls ``engine.step()`` once too
-    few in every window. ``kill``: rank 0 leaves after the last step without any good-bye.
+    ``config`` is merged into the DeepSpeed config; ``expect`` goes to the guard. ``steps``
+    optimizer steps of ``accumulation`` micro-batches with 2 sequences of 8 tokens each.
+    ``remove``: the step after which the file is removed. ``kill``: the processes end after the
+    last step without any good-bye.
     """
     request |= {"record": record}
     with tempfile.TemporaryDirectory() as meeting:
@@ -106,10 +107,11 @@ def _main(request: dict[str, Any]) -> None:
     )
     taken: list[Any] = []
     record = [taken.append if one == "function" else one for one in _list(request["record"])]
-    attached = guard(engine, record=record, on_violation="record")
+    expect = request.get("expect")
+    attached = guard(engine, record=record, expect=expect, on_violation="record")
     norms, rates = [], []
     for step in range(steps):
-        for _ in range(request.get("window", accumulation)):
+        for _ in range(accumulation):
             ids = torch.arange(16).reshape(2, 8)
             mask = torch.ones(2, 8, dtype=torch.int64)
             mask[1, 4 + rank :] = 0

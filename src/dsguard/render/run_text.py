@@ -50,10 +50,12 @@ def render_run(run: RecordedRun, told: Overview, *, color: bool, unicode: bool) 
     if told.notes:
         lines += [(), *(_row("note" if not i else "", n) for i, n in enumerate(told.notes))]
     # Paths and messages come from the file: whatever is shown goes through here.
-    made = (
+    made = [
         Text.assemble(*((sentence(part, unicode=unicode), style) for part, style in line))
         for line in lines
-    )
+    ]
+    for line in made:
+        line.rstrip()
     return paint(made, color=color)
 
 
