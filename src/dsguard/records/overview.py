@@ -226,6 +226,11 @@ def off(micro_batches: int, expected: float | None) -> bool:
     return expected is not None and not math.isnan(expected) and micro_batches != expected
 
 
+def gravity(told: Overview) -> Literal["error", "warning"]:
+    """How bad windows off the boundary are: a script may end some on purpose, as at an epoch."""
+    return "error" if any(v.severity == "error" for v in told.violations) else "warning"
+
+
 def step_seconds(run: RecordedRun) -> Sequence[float]:
     """Seconds from the step before to each step; unknown for the first step of a start."""
     seconds = run.columns.seconds

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from dsguard.records.buckets import Buckets, buckets, edges
-from dsguard.records.overview import Overview, off, step_seconds
+from dsguard.records.overview import Overview, gravity, off, step_seconds
 from dsguard.records.run import RecordedRun
 
 BUCKETS = 1200
@@ -37,7 +37,7 @@ def charts(run: RecordedRun, told: Overview) -> dict[str, Any]:
             for one in told.violations
             if one.first_step is not None
         ],
-        "marks": _marks(run),
+        "marks": _marks(run, told),
         "charts": [chart for chart in _charts(run, told, cuts) if chart["series"]],
     }
 
@@ -214,12 +214,12 @@ def _drift(run: RecordedRun) -> list[float]:
     return drift
 
 
-def _marks(run: RecordedRun) -> dict[str, Any]:
+def _marks(run: RecordedRun, told: Overview) -> dict[str, Any]:
     columns = run.columns
     sizes = zip(columns.micro_batches, columns.expected, strict=True)
     late = (index for index, (size, expected) in enumerate(sizes) if off(size, expected))
     found = {
-        "off": ("off boundary", "error", late),
+        "off": ("off boundary", gravity(told), late),
         "skipped": ("skipped", "warning", columns.skipped),
         "infinite": ("not finite", "error", columns.not_finite),
     }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dsguard.model.finding import Severity
 from dsguard.records.buckets import buckets, edges
-from dsguard.records.overview import Overview, Spread, Violation, off
+from dsguard.records.overview import Overview, Spread, Violation, gravity, off
 from dsguard.records.run import RecordedRun
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint
@@ -31,8 +31,6 @@ _LABEL = 15
 _SPARK = 40
 _SHOWN = 12
 """Rows of a list; the rest are counted."""
-
-_BAD = "bold red"
 
 _Line: TypeAlias = tuple[tuple[str, str], ...]
 """Texts with their styles."""
@@ -93,7 +91,7 @@ def _windows(told: Overview) -> Iterator[_Line]:
             "windows" if not index else "",
             f"{amount(kind.micro_batches, 'micro-batch', 'micro-batches'):18} "
             f"expected {expected:<5} {amount(kind.steps, 'step'):16} ",
-            (window(kind), _BAD if bad else GOOD),
+            (window(kind), SEVERITY[Severity(gravity(told))] if bad else GOOD),
             "" if not bad else f", first at step {kind.first_step:,}",
         )
     yield from _more(len(told.windows))

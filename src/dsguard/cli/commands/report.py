@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.output import INCOMPLETE, emit, emit_json, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look, write_file
 from dsguard.records.overview import overview
 from dsguard.records.reading import RecordError
 from dsguard.records.run import read_run
@@ -53,7 +53,7 @@ def report(
         _fail(str(error), error.help)
     told = overview(run)
     if output_format is ReportFormat.JSON:
-        emit_json(render_run_json(told))
+        emit_utf8(render_run_json(told))
     else:
         look = stdout_look(color)
         emit(render_run(run, told, color=look.color, unicode=look.unicode))
@@ -65,7 +65,7 @@ def _write(path: Path, page: str, record: Path) -> None:
     if path.exists() and path.samefile(record):
         raise typer.BadParameter("that is the record itself", param_hint="--html")
     try:
-        path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
+        write_file(path, page)
     except OSError as error:
         _fail(f"cannot write {path}: {error.strerror or error}")
     typer.echo(f"wrote {path}", err=True)

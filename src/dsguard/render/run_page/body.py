@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dsguard.records.overview import Overview, Violation, off
+from dsguard.records.overview import Overview, Violation, gravity, off
 from dsguard.render.run_page.escaping import safe
 from dsguard.render.run_wording import amount, duration, number, place, seen, setting, short, window
 
@@ -27,7 +27,7 @@ def _cards(told: Overview) -> Iterator[str]:
             "Windows off the boundary",
             number(told.off_steps),
             f"{number(told.micro_batches)} micro-batches in all",
-            "error" if told.off_steps else "good",
+            gravity(told) if told.off_steps else "good",
         ),
         (
             "Skipped steps",
@@ -166,7 +166,8 @@ def _windows(told: Overview) -> Iterator[str]:
     yield '<th class="n">Micro-batches</th><th class="n">Expected</th><th class="n">Steps</th>'
     yield '<th class="n">First at step</th><th>Boundary</th></tr></thead><tbody>'
     for kind in told.windows:
-        mark = ' class="off"' if off(kind.micro_batches, kind.expected) else ""
+        bad = off(kind.micro_batches, kind.expected)
+        mark = f' class="{gravity(told)}"' if bad else ""
         expected = "" if kind.expected is None else f"{kind.expected:,}"
         yield (
             f'<tr{mark}><td class="n">{kind.micro_batches:,}</td><td class="n">{expected}'

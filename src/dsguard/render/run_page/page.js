@@ -173,7 +173,7 @@
           const value = series.mean[i];
           if (value === null) continue;
           const off = series.against && series.against[i] !== null && value !== series.against[i];
-          g.fillStyle = colour(off ? "error" : series.colour);
+          g.fillStyle = colour(off ? marks.off.colour : series.colour);
           g.globalAlpha = off ? 0.95 : 0.6;
           const top = y(value);
           g.fillRect(this.x(i) + gap / 2, top, Math.max(1, wide - gap), this.plot.bottom - top);
@@ -194,7 +194,7 @@
       }
       // A bucket of many windows shows how far any of them is from what was expected.
       if (series.against && series.low) {
-        g.fillStyle = colour("error");
+        g.fillStyle = colour(marks.off.colour);
         for (let i = view.from; i < view.to; i++) {
           const expected = series.against[i];
           if (series.low[i] === null || expected === null || (series.low[i] >= expected && series.high[i] <= expected)) continue;
