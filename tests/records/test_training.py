@@ -71,6 +71,16 @@ def test_what_deepspeed_keeps_of_the_norm(tmp_path: Path, stage: int, known: boo
     assert all((norm is not None) == known for norm in norms)
 
 
+def test_an_overflow_is_a_skipped_step_with_its_loss_scale(tmp_path: Path) -> None:
+    config = {"fp16": {"enabled": True, "initial_scale_power": 30, "hysteresis": 1}}
+    train(tmp_path, steps=3, config={**config, "zero_optimization": {"stage": 2}})
+    _, *steps, summary = lines(tmp_path / "run.jsonl")
+    told = [(step["applied"], step["grad_norm"], step["loss_scale"]) for step in steps]
+    # The first scale is that of the step itself, not the one that the overflow led to.
+    assert told == [(False, "Infinity", 2.0**power) for power in (30, 29, 28)]
+    assert summary["skipped_steps"] == 3
+
+
 def test_a_killed_run_that_is_started_again(tmp_path: Path) -> None:
     train(tmp_path, steps=2, kill=True)
     first = (tmp_path / "run.jsonl").read_bytes()

@@ -71,6 +71,8 @@ def _main(request: dict[str, Any]) -> None:
     # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
     importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+    # PyTorch can train in fp16 on a CPU; DeepSpeed does not believe it.
+    deepspeed.accelerator.get_accelerator().is_fp16_supported = lambda: True
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.distributed.init_process_group(
         "gloo", init_method=os.environ["MEETING"], rank=rank, world_size=world

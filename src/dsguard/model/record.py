@@ -110,7 +110,7 @@ class StepLine:
     learning_rate: Real | None
     """The highest learning rate of the parameter groups in this step."""
     loss_scale: Real | None
-    """What the loss was multiplied by in this step; null without fp16."""
+    """The loss scale of the fp16 optimizer, as this step used it; null without fp16."""
     seconds: float
     """Seconds since the header, on this host's clock; the device may still be at work."""
     findings: list[FoundLine] = field(default_factory=list)

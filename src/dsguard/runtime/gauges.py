@@ -13,7 +13,7 @@ class Gauges(Protocol):
         """The highest of the parameter groups, now."""
 
     def loss_scale(self) -> float | None:
-        """What losses are multiplied by now; None without fp16."""
+        """Of the fp16 optimizer, now; None without fp16."""
 
     def grad_norm(self) -> Any:
         """Of the step just taken: a number, a one-element tensor, or None where it is unknown."""
