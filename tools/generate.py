@@ -21,6 +21,7 @@ from pathlib import Path
 
 from dsguard.facts.case import Case
 from dsguard.model.rule import Rule
+from dsguard.records.schema import overview_schema, record_schema
 from dsguard.render.contract import contract_schema
 from dsguard.render.json_report import report_schema
 from dsguard.rules import all_rules, page, symptoms
@@ -46,6 +47,16 @@ def contract_schema_file() -> str:
 def rule_page(rule: Rule[Case]) -> str:
     """The page of a rule, its links leading to the other pages."""
     return re.sub(r"\]\((?:\.\./\w+/)?(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
+
+
+def record_schema_file() -> str:
+    """The JSON Schema of a line of the guard's record, version 1."""
+    return json.dumps(record_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def run_report_schema_file() -> str:
+    """The JSON Schema of what ``dsguard report`` says as JSON, version 1."""
+    return json.dumps(overview_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def rule_index() -> str:
@@ -90,7 +101,9 @@ def _cell(text: str) -> str:
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/contract-v1.schema.json": contract_schema_file,
+    "docs/record-v1.schema.json": record_schema_file,
     "docs/report-v1.schema.json": report_schema_file,
+    "docs/run-report-v1.schema.json": run_report_schema_file,
     f"{RULES}/README.md": rule_index,
     f"{RULES}/symptoms.md": symptom_index,
     **{f"{RULES}/{_file(rule.meta.slug)}": partial(rule_page, rule) for rule in all_rules()},

@@ -13,6 +13,7 @@ from dsguard.cli.commands import (
     diff,
     explain,
     facts,
+    report,
     rules,
     run,
     schema,
@@ -33,6 +34,7 @@ app.command("check")(check.check)
 app.command("facts")(facts.facts)
 app.command("run")(run.run)
 app.command("diff")(diff.diff)
+app.command("report")(report.report)
 app.command("schema")(schema.schema)
 app.command("upgrade-check")(upgrade_check.upgrade_check)
 app.command("server")(server.server)

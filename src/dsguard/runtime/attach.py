@@ -13,10 +13,10 @@ from dsguard.runtime.engines import data_parallel, deepspeed
 from dsguard.runtime.expectation import Expected
 from dsguard.runtime.place import here
 from dsguard.runtime.plan import Plan
-from dsguard.runtime.records import Record
 from dsguard.runtime.reporting import Notebook, OnViolation
 from dsguard.runtime.rule import GuardRule, all_guard_rules
 from dsguard.runtime.session import Guard
+from dsguard.runtime.sinks import Record, sinks_of
 from dsguard.runtime.unwrap import unwrapped
 
 
@@ -72,7 +72,10 @@ def guard(
             seconds; ``off`` asks nobody.
         every: compare the counts of all ranks in a collective after every so many optimizer
             steps. Give every rank the same number.
-        record: a path or a function: one record per optimizer step.
+        record: where one record per optimizer step goes: a path (JSON lines, the other ranks
+            beside it), a function that takes each as a dict, ``"monitor"`` (DeepSpeed's monitor
+            if it is enabled, else the active wandb or MLflow run), a TensorBoard
+            ``SummaryWriter``, or a list of these.
         optimizer: what steps the model, where ``engine`` is a module; DeepSpeed has its own.
         dataloader: the script's own loader, whose length is compared between the ranks and with
             the accumulation.
@@ -97,7 +100,7 @@ def guard(
         notebook=Notebook(on_violation),
         compare_ranks=ranks == "attach",
         every=every,
-        record=record,
+        sinks=sinks_of(record),
         optimizer=optimizer,
         dataloader=dataloader,
         attached_at=here(),

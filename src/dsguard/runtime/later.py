@@ -21,16 +21,17 @@ class Later:
     def __init__(self) -> None:
         self._waiting: deque[tuple[Any, Any, Callable[[float], None]]] = deque(maxlen=_WAITING)
 
-    def read(self, tensor: Any, then: Callable[[float], None]) -> None:
+    def read(self, tensor: Any, then: Callable[[float], None]) -> bool:
         """Call ``then`` with a one-element tensor's value: now on a CPU, else from :meth:`arrive`.
 
-        A device that has no events of its own is not asked at all.
+        A device that has no events of its own is not asked at all. True says that the number
+        is on its way.
         """
         if tensor.device.type == "cpu":
             then(float(tensor))
-            return
+            return False
         if tensor.device.type != "cuda":
-            return
+            return False
         import torch
 
         landed = torch.empty((), dtype=torch.float32, pin_memory=True)
@@ -38,6 +39,7 @@ class Later:
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record()
         self._waiting.append((event, landed, then))
+        return True
 
     def arrive(self) -> None:
         """Hand over what has arrived; never waits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ from dsguard.facts.contract import Contract
 from dsguard.model.source import Location
 from dsguard.runtime.contracts import asked_by
 from dsguard.runtime.expectation import Expectation, Expected
-from dsguard.runtime.records import Record
 from dsguard.runtime.reporting import Notebook
 from dsguard.runtime.rule import GuardRule
+from dsguard.runtime.sinks import Sink
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Plan:
     notebook: Notebook
     compare_ranks: bool
     every: int | None
-    record: Record
+    sinks: Sequence[Sink]
     optimizer: Any
     dataloader: Any
     attached_at: Location

@@ -20,6 +20,15 @@ _attached = itertools.count()
 _SECONDS_TO_ANSWER = 5.0
 
 
+def rank_and_world_size() -> tuple[int, int]:
+    """This rank and the number of ranks of the running process group; (0, 1) where none runs."""
+    import torch.distributed as dist
+
+    if not (dist.is_available() and dist.is_initialized()):
+        return 0, 1
+    return dist.get_rank(), dist.get_world_size()
+
+
 class Answers(NamedTuple):
     """What came out of a comparison, the same on every rank.
 

@@ -11,9 +11,10 @@ from typing import Any
 from dsguard.model.finding import Finding
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.expectation import Expectation
+from dsguard.runtime.gauges import Gauges, RateOnly
 from dsguard.runtime.moments import Attached, Closed, CountsCompared, EpochEnded, RanksCompared
 from dsguard.runtime.plan import Plan
-from dsguard.runtime.ranks import OneVoice, RankStore, counts_apart
+from dsguard.runtime.ranks import OneVoice, RankStore, counts_apart, rank_and_world_size
 from dsguard.runtime.records import Recorder
 from dsguard.runtime.reporting import Notebook
 from dsguard.runtime.run import Engine, Run
@@ -22,6 +23,7 @@ from dsguard.runtime.watch import Watch
 from dsguard.runtime.windows import Window
 
 _SECONDS_FOR_RANKS = 10.0
+_RECORDS = "the training and the other checks go on; see the place that guard(record=...) names"
 
 
 class Guard:
@@ -37,12 +39,10 @@ class Guard:
         engine: object,
         tap: Tap,
         notebook: Notebook,
-        recorder: Recorder,
         data_parallel_size: int,
     ) -> None:
         self._tap = tap
         self._notebook = notebook
-        self._recorder = recorder
         self._data_parallel_size = data_parallel_size
         self._closed = False
         # Also called at the normal end of the process, where an engine is rarely collected.
@@ -111,7 +111,7 @@ class Guard:
                 self._tap.contain("close", self._tap.tell, Closed(self._tap.run))
             self._notebook.settle()
         finally:
-            self._recorder.close()
+            self._tap.recorder.close(self.summary(), finished=finished)
             self._tap.detach()
             detach = getattr(self._ending, "detach", None)
             if detach is not None:
@@ -133,11 +133,12 @@ def start(
     learning_rate: Callable[[], float],
     data_parallel_size: int,
     told: Callable[[], Mapping[str, Any]],
+    gauges: Gauges | None = None,
 ) -> Guard:
     """Attach: put the hooks on, compare with what was asked for and with the other ranks.
 
     ``hooks`` puts the hooks of this kind of engine on; ``told`` is what this rank tells the
-    others.
+    others. Without ``gauges`` a record knows the learning rate and no gradient norm.
 
     Raises:
         GuardViolation: the engine differs already, and violations are to be raised.
@@ -148,19 +149,24 @@ def start(
     store = watch.contain("the store of the ranks", RankStore.connect)
     if store is not None:
         notebook.voice = OneVoice(store)
-    recorder = Recorder(plan.record, store.rank if store is not None else 0)
+
+    def switched_off(what: str, error: Exception) -> None:
+        watch.fault(f"writing a record to {what}", error, "no more are written there", _RECORDS)
+
+    recorder = Recorder(plan.sinks, gauges or RateOnly(learning_rate), switched_off)
+
     every = plan.every  # the plan itself holds the script's optimizer and loader
 
     def at_step(window: Window) -> None:
         notebook.settle()
-        if recorder.wanted:
-            recorder.write(window, run.windows)
         if every and run.windows.optimizer_steps % every == 0:
             watch.tell(CountsCompared(run, counts_apart(run.windows)))
 
-    tap = Tap(run, watch, learning_rate, at_step)
-    guard = Guard(engine, tap, notebook, recorder, data_parallel_size)
+    tap = Tap(run, watch, learning_rate, at_step, recorder)
+    guard = Guard(engine, tap, notebook, data_parallel_size)
     try:
+        rank, world_size = rank_and_world_size()
+        recorder.start(view, rank, world_size, data_parallel_size, notebook.findings)
         watch.contain("attaching", hooks, tap)
         watch.contain("attaching", watch.tell, Attached(run))
         if plan.compare_ranks and store is not None:

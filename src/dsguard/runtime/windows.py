@@ -6,7 +6,7 @@ rules: an adapter tells it what happened, and rules read what it counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 _KINDS_KEPT = 64
@@ -51,6 +51,7 @@ class Window(NamedTuple):
     ``coalesce_grad_reduction()``. ``applied`` is False where the step was skipped (overflow).
     ``expected`` is None where nobody has said how many there should be.
     ``alike`` is how many windows in a row, this one included, had as many micro-batches.
+    ``tokens`` and ``tokens_unpadded`` on this rank, None where they were not counted.
     """
 
     micro_batches: int
@@ -59,6 +60,8 @@ class Window(NamedTuple):
     unsynchronised: int
     applied: bool
     alike: int
+    tokens: int | None = None
+    tokens_unpadded: int | None = None
 
 
 class Windows:
@@ -89,6 +92,7 @@ class Windows:
         """Whether the last backward pass has synchronised the gradients."""
         self._expected: int | None = 1
         self._open_samples: int | None = 0
+        self._open_tokens: list[tuple[int | None, int | None]] = []
         self._last_size = 0
         self._alike = 0
         self._last_batch: int | None = None
@@ -110,6 +114,10 @@ class Windows:
         self.batches.add(size)
         if self._open_samples is not None:
             self._open_samples += size
+
+    def tokens(self, total: int | None, unpadded: int | None) -> None:
+        """The tokens of a training forward, with and without padding (None: not known)."""
+        self._open_tokens.append((total, unpadded))
 
     def forward_without_gradient(self) -> None:
         """A forward of evaluation or generation: nothing to count but that it happened."""
@@ -143,7 +151,13 @@ class Windows:
         self._alike = self._alike + 1 if size == self._last_size else 1
         self._last_size = size
         window = Window(
-            size, self._expected, self._open_samples, self.unsynchronised, applied, self._alike
+            size,
+            self._expected,
+            self._open_samples,
+            self.unsynchronised,
+            applied,
+            self._alike,
+            *(_sum(column) for column in zip(*self._open_tokens, strict=True)),
         )
         self.optimizer_steps += 1
         if applied:
@@ -162,6 +176,7 @@ class Windows:
         self.open = pending
         self._expected = accumulation
         self._open_samples = None if pending else 0
+        self._open_tokens = [(None, None)] if pending else []
         self.forwards = 0
         self.unsynchronised = 0
 
@@ -184,6 +199,16 @@ class Windows:
         self.skipped_steps = int(state["skipped_steps"])
         self.sizes = Histogram(_whole(state["sizes"]), int(state["sizes_others"]))
         self.samples = Histogram(_whole(state["samples"]), int(state["samples_others"]))
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum, None where any of them is not known."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total
 
 
 def _whole(counts: Mapping[Any, Any]) -> dict[int, int]:

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dsguard.runtime.engines.deepspeed_gauges import DeepSpeedGauges
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
-from dsguard.runtime.engines.script import highest_learning_rate, length_of
+from dsguard.runtime.engines.script import length_of
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.plan import Plan
@@ -26,6 +27,7 @@ def recognises(engine: Any) -> bool:
 def attach(engine: Any, plan: Plan) -> Guard:
     """Hook a guard onto the engine and ask the rules of the moment of attaching."""
     view = DeepSpeedView(engine)
+    gauges = DeepSpeedGauges(view)
     expected = plan.expectation(view.data_parallel_size())
 
     def hooks(tap: Tap) -> None:
@@ -40,9 +42,10 @@ def attach(engine: Any, plan: Plan) -> Guard:
         expected,
         plan,
         hooks=hooks,
-        learning_rate=lambda: highest_learning_rate(view.engine.optimizer),
+        learning_rate=gauges.learning_rate,
+        gauges=gauges,
         data_parallel_size=view.data_parallel_size(),
-        told=lambda: _told(view, plan.dataloader),
+        told=lambda: _told(view, gauges, plan.dataloader),
     )
 
 
@@ -51,10 +54,10 @@ def _values(parameter: Any) -> Any:
     return getattr(parameter, "ds_tensor", parameter)
 
 
-def _told(view: DeepSpeedView, dataloader: Any) -> Mapping[str, Any]:
+def _told(view: DeepSpeedView, gauges: DeepSpeedGauges, dataloader: Any) -> Mapping[str, Any]:
     """What this rank is about to do, for the others to compare."""
     told: dict[str, Any] = {name: known.value for name, known in view.facts().items()}
-    told["learning_rate"] = highest_learning_rate(view.engine.optimizer)
+    told["learning_rate"] = gauges.learning_rate()
     length = length_of(dataloader)
     told["dataloader_length"] = view.loader_length() if length is None else length
     for key, block in view.config_blocks().items():

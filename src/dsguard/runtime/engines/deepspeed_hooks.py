@@ -127,6 +127,7 @@ class DeepSpeedHooks:
         self._look_at_gradients()
         size = batch_size(args, kwargs, self._view.micro_batch())
         self._windows.forward(size)
+        self._tap.batch(args, kwargs)
         self._tap.tell(Forward(self._run, size, bool(kwargs)))
         return True
 
@@ -145,7 +146,7 @@ class DeepSpeedHooks:
         if not self._engine_backward:
             self._around_engine += 1
         elif scalar and self._divided and self._run.probing and gradients[0] is not None:
-            scale = self._loss_scale()
+            scale = self._view.loss_scale()
             self._tap.later.read(
                 gradients[0],
                 lambda value: self._tap.tell(
@@ -223,6 +224,7 @@ class DeepSpeedHooks:
 
     def _before_model_step(self) -> int:
         self._look_at_scheduler()
+        self._tap.stepping()
         return int(self._view.engine.skipped_steps)
 
     def _after_model_step(self, skipped_before: int) -> None:
@@ -252,6 +254,7 @@ class DeepSpeedHooks:
     def _pipeline_batch(self, batch: Any) -> None:
         size = batch_size((batch,), {}, self._view.micro_batch())
         self._windows.forward(size)
+        self._tap.batch((batch,), {})
         self._windows.backward(self._view.accumulation())
         # Inside the schedule of the pipeline nothing may be raised: other stages wait.
         self._tap.tell(Forward(self._run, size, False), in_autograd=True)
@@ -369,14 +372,6 @@ class DeepSpeedHooks:
         if self._epochs > 1 and not self._inside:
             self._tap.contain("the loader", self._tap.tell, EpochEnded(self._run))
         return original(*args, **kwargs)
-
-    def _loss_scale(self) -> float:
-        optimizer = self._view.engine.optimizer
-        for owner in (getattr(optimizer, "loss_scaler", None), optimizer):
-            scale = getattr(owner, "cur_scale", None)
-            if isinstance(scale, (int, float)) and scale > 0:
-                return float(scale)
-        return 1.0
 
     @staticmethod
     def _scheduler_position(engine: Any) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
+from dsguard.runtime.ranks import rank_and_world_size
 from dsguard.runtime.run import Boundary, said_by
 from dsguard.runtime.wording import ENGINE
 
@@ -162,6 +163,17 @@ class DeepSpeedView:
         except TypeError:
             return None
 
+    def loss_scale(self) -> float:
+        """What the engine multiplies a loss by now; 1 without loss scaling."""
+        optimizer = self.engine.optimizer
+        # ZeRO's optimizers keep a scaler, those of ZeRO-0 its settings.
+        scalers = (getattr(optimizer, name, None) for name in ("loss_scaler", "loss_scale_config"))
+        for owner in (*scalers, optimizer):
+            scale = getattr(owner, "cur_scale", None)
+            if isinstance(scale, (int, float)) and scale > 0:
+                return float(scale)
+        return 1.0
+
     def facts(self) -> Mapping[FactName, Known]:
         """What the engine answers now, with the origin its config shows."""
         return dict(self._facts())
@@ -197,7 +209,7 @@ class DeepSpeedView:
         yield "precision", Known(self._precision(), said_by("the engine's own precision"))
         ranks = said_by("the engine's process group")
         yield "data_parallel_size", Known(self.data_parallel_size(), ranks)
-        yield "world_size", Known(_world_size(), ranks)
+        yield "world_size", Known(rank_and_world_size()[1], ranks)
 
     def _precision(self) -> str:
         engine = self.engine
@@ -224,12 +236,6 @@ def _written(config: Mapping[str, Any], dotted: str) -> Any:
             return None
         value = value.get(key)
     return value
-
-
-def _world_size() -> int:
-    import torch.distributed as dist
-
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def _module_of(cls: type) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.later import Later
 from dsguard.runtime.moments import Moment, OptimizerStepped, ParametersWatched
 from dsguard.runtime.patches import Patches
+from dsguard.runtime.records import Recorder
 from dsguard.runtime.run import Run
 from dsguard.runtime.watch import Watch
 from dsguard.runtime.windows import Window
@@ -31,6 +32,7 @@ class Tap:
     watch: Watch
     learning_rate: Callable[[], float]
     at_step: Callable[[Window], None]
+    recorder: Recorder
     fingerprint: Fingerprint | None = None
     later: Later = field(default_factory=Later)
     patches: Patches = field(default_factory=Patches)
@@ -45,6 +47,14 @@ class Tap:
         """Run a hook so that no fault of it reaches the training."""
         return self.watch.contain(what, hook, *args)
 
+    def batch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """A training forward is about to run on this batch."""
+        self.recorder.batch(args, kwargs, self.run.windows)
+
+    def stepping(self) -> None:
+        """The optimizer is about to step: the scheduler has not moved, the scale is what it was."""
+        self.recorder.stepping()
+
     def close_window(self, applied: bool) -> None:
         """The optimizer has stepped; it is told by :meth:`settle`, when the engine is done."""
         self._closed = self.run.windows.optimizer_step(applied)
@@ -58,8 +68,11 @@ class Tap:
         self._look_at_parameters(window)
         steps = self.run.windows.optimizer_steps
         self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
-        self.at_step(window)
-        self.tell(OptimizerStepped(self.run, window))
+        try:
+            self.at_step(window)
+            self.tell(OptimizerStepped(self.run, window))
+        finally:
+            self.recorder.step(window, self.run.windows)
 
     def forget_parameters(self) -> None:
         """Parameters were replaced from outside; they are compared with nothing earlier."""

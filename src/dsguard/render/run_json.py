@@ -1,0 +1,11 @@
+"""A recorded run as JSON, version 1."""
+
+from __future__ import annotations
+
+from dsguard.records.overview import Overview
+from dsguard.records.schema import OVERVIEW
+
+
+def render_run_json(told: Overview) -> str:
+    """The overview as JSON, indented by two spaces."""
+    return OVERVIEW.dump_json(told, indent=2).decode("utf-8") + "\n"
