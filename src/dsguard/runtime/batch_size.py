@@ -72,10 +72,11 @@ def _of_mapping(batch: Any) -> int | None:
 def _common(shapes: list[tuple[int, ...]], micro_batch: int | None) -> int | None:
     if not shapes:
         return None
-    counts = Counter(shape[0] for shape in shapes)
-    size, often = counts.most_common(1)[0]
-    if often * 2 <= len(shapes):
-        return None
+    size = shapes[0][0]
+    if any(shape[0] != size for shape in shapes):
+        size, often = Counter(shape[0] for shape in shapes).most_common(1)[0]
+        if often * 2 <= len(shapes):
+            return None
     sequence_first = any(
         len(shape) > 1 and shape[0] == size != micro_batch == shape[1] for shape in shapes
     )
