@@ -43,7 +43,9 @@ def report(
     ] = ReportFormat.TEXT,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
-    """Show what a recorded run has done: windows, samples, gradient norm, tokens, findings.
+    """Show what a recorded run has done.
+
+    Its windows, samples, gradient norm, tokens and findings.
 
     Example: dsguard report run.jsonl --html run.html
     """
