@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
@@ -40,7 +41,7 @@ class Recorder:
         """Take one closed window down.
 
         Raises:
-            OSError: the file cannot be written; the caller contains it.
+            Exception: the file cannot be written, or the function raises.
         """
         record = {
             "step": windows.optimizer_steps,
@@ -57,6 +58,12 @@ class Recorder:
                 # One line at a time reaches the disk: a killed run keeps what it has told.
                 self._file = self._path.open("a", encoding="utf-8", buffering=1)
             self._file.write(json.dumps(record) + "\n")
+
+    def give_up(self) -> None:
+        """Want no more records."""
+        with suppress(OSError):
+            self.close()
+        self._function = self._path = None
 
     def close(self) -> None:
         """Close the file."""

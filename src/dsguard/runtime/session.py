@@ -22,6 +22,7 @@ from dsguard.runtime.watch import Watch
 from dsguard.runtime.windows import Window
 
 _SECONDS_FOR_RANKS = 10.0
+_RECORDS = "the training and the other checks go on; see the place that guard(record=...) names"
 
 
 class Guard:
@@ -154,8 +155,12 @@ def start(
     def at_step(window: Window) -> None:
         notebook.settle()
         if recorder.wanted:
-            recorder.write(window, run.windows)
-        if every and run.windows.optimizer_steps % every == 0:
+            try:
+                recorder.write(window, run.windows)
+            except Exception as error:  # a full disk, or whatever the user's function raises
+                recorder.give_up()
+                watch.fault("writing a record", error, "no more are written", _RECORDS)
+        if every and run.windows.optimizer_steps % plan.every == 0:
             watch.tell(CountsCompared(run, counts_apart(run.windows)))
 
     tap = Tap(run, watch, learning_rate, at_step)

@@ -24,6 +24,8 @@ from dsguard.runtime.rules.guard_fault import guard_fault
 
 ResultT = TypeVar("ResultT")
 
+_REPORT_IT = "the training is not affected; please report it"
+
 
 @dataclass(slots=True)
 class _Watcher:
@@ -66,7 +68,7 @@ class Watch:
                     self._notebook.write(finding, type(moment).__name__)
             except Exception as error:
                 self._drop(watcher)
-                self._fault(f"its rule {watcher.slug}", error, "the rule is switched off")
+                self.fault(f"dsguard's rule {watcher.slug}", error, "the rule is switched off")
         if not in_autograd:
             self._notebook.raise_if_due()
 
@@ -84,24 +86,27 @@ class Watch:
             raise
         except Exception as error:
             self.stopped = True
-            self._fault(f"its hook on {what}", error, "the guard is off for the rest of the run")
+            self.fault(
+                f"dsguard's hook on {what}", error, "the guard is off for the rest of the run"
+            )
             return None
 
     def _drop(self, dropped: _Watcher) -> None:
         for moment, watchers in self._watchers.items():
             self._watchers[moment] = [w for w in watchers if w is not dropped]
 
-    def _fault(self, what: str, error: Exception, outcome: str) -> None:
+    def fault(self, what: str, error: Exception, outcome: str, help: str = _REPORT_IT) -> None:
+        """Report a fault of the guard, or of a function that it was given, once."""
         place = traceback.extract_tb(error.__traceback__)[-1]
         report = Reporter(guard_fault.meta)
         self._notebook.write(
             report(
                 here(),
-                f"dsguard itself failed in {what} ({type(error).__name__}: {error}, "
+                f"{what} failed ({type(error).__name__}: {error}, "
                 f"{Path(place.filename).name}:{place.lineno}, "
                 f"Python {sys.version.split()[0]}); {outcome}",
                 Consequence.NOTE,
-                help="the training is not affected; please report it",
+                help=help,
             ),
             what,
         )

@@ -170,6 +170,8 @@ class DeepSpeedHooks:
         accumulation = self._view.accumulation()
         self._run.boundary = self._view.boundary()
         self._windows.backward(accumulation, not self._view.unsynchronised())
+        self._run.through_engine = True
+        self._run.reduced = self._view.ends_window(accumulation)
         self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
         self._tap.tell(Backward(self._run, loss, self._divided))
 
@@ -191,6 +193,7 @@ class DeepSpeedHooks:
             # loss.backward() on the engine's output; beside engine.backward() such a pass is
             # a gradient penalty or the like and no micro-batch.
             accumulation = self._view.accumulation()
+            self._run.through_engine = False
             for _ in range(around):
                 self._windows.backward(accumulation, not self._view.unsynchronised())
                 self._tap.tell(Backward(self._run, None, True))
