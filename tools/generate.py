@@ -45,7 +45,7 @@ def contract_schema_file() -> str:
 
 def rule_page(rule: Rule[Any]) -> str:
     """The page of a rule, its links leading to the other pages."""
-    return re.sub(r"\]\((?:\.\./\w+/)?(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
+    return re.sub(r"\]\((?:\.\./)*(?:\w+/)*(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
 
 
 def rule_index() -> str:

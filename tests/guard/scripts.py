@@ -72,15 +72,22 @@ class Crew:
         for rank, process in enumerate(self._ranks):
             threading.Thread(target=self._drain, args=(rank, process), daemon=True).start()
 
-    def run(self, source: str, name: str, stage: int = 0) -> list[Answer]:
+    def run(
+        self, source: str, name: str, stage: int = 0, before: str = "", release: str = ""
+    ) -> list[Answer]:
         """The answer of each rank to a script, which stands under ``name`` in its messages.
+
+        ``before`` is code that runs first, in the same namespace. With a ``release`` the guard
+        takes the engine for one of it.
 
         Raises:
             AssertionError: a rank died or hangs; the crew is of no use any more.
         """
+        request = {"source": source, "name": name, "stage": stage}
+        line = json.dumps(request | {"before": before, "release": release}) + "\n"
         for process in self._ranks:
             assert process.stdin is not None
-            process.stdin.write(json.dumps({"source": source, "name": name, "stage": stage}) + "\n")
+            process.stdin.write(line)
             process.stdin.flush()
         alarm = threading.Timer(_SECONDS, self.end)
         alarm.start()
@@ -154,7 +161,9 @@ def _prepare() -> None:
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
 
 
-def _run(number: int, source: str, name: str, stage: int) -> dict[str, Any]:
+def _run(
+    number: int, source: str, name: str, stage: int, before: str, release: str
+) -> dict[str, Any]:
     import tiny
 
     from dsguard.runtime import ranks, session
@@ -168,13 +177,14 @@ def _run(number: int, source: str, name: str, stage: int) -> dict[str, Any]:
     namespace: dict[str, Any] = {"__name__": "__main__", "__file__": name, "rank": tiny.RANK}
     error = ""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    with _listening() as (found, said):
+    with _listening() as (found, said), _pretending(release):
         try:
+            exec(before, namespace)
             exec(compile(source, name, "exec"), namespace)
         except Exception as raised:
             error = f"{type(raised).__name__}: {raised}"
         finally:
-            _close(namespace)
+            _close(namespace, finished=not error)
     outcome = namespace.get("outcome", {})
     namespace.clear()
     gc.collect()
@@ -221,15 +231,37 @@ def _listening() -> Iterator[tuple[list[dict[str, Any]], list[str]]]:
         LOGGER.removeHandler(ear)
 
 
-def _close(namespace: dict[str, Any]) -> None:
-    """Close every guard of a script, as the end of its process does."""
+@contextlib.contextmanager
+def _pretending(release: str) -> Iterator[None]:
+    """Let the guard take engines for those of another release, which may not be installed."""
+    from dsguard.facts.known_bugs import release_number
+    from dsguard.runtime.engines import deepspeed_view
+
+    if not release:
+        yield
+        return
+    make = deepspeed_view.DeepSpeedView.__init__
+
+    def remade(self: deepspeed_view.DeepSpeedView, engine: Any) -> None:
+        make(self, engine)
+        self._hooks_outputs = release_number(release) >= (0, 18, 3)
+
+    with (
+        mock.patch.object(deepspeed_view, "version_of", return_value=release),
+        mock.patch.object(deepspeed_view.DeepSpeedView, "__init__", remade),
+    ):
+        yield
+
+
+def _close(namespace: dict[str, Any], *, finished: bool) -> None:
+    """Close every guard of a script, as the end of its process does, or an exception."""
     from dsguard.runtime.attach import _guards
 
     for value in list(namespace.values()):
         with contextlib.suppress(TypeError):
             guard = _guards.get(value)
             if guard is not None and (alive := guard()) is not None:
-                alive.close()
+                alive.close() if finished else alive.replace()
 
 
 if __name__ == "__main__":

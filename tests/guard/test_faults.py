@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
 
 from dsguard.runtime.rule import all_guard_rules
+from tests.guard.crews import Crews, hired
 from tests.guard.plants import PLANTS, Plant
-from tests.guard.scripts import Answer, Crew
+from tests.guard.scripts import Answer
 
 _BEYOND_THE_WINDOW = {
     "boundary-never-reached": "a window is too long only when it is longer than it should be",
@@ -26,19 +26,10 @@ _OF_STUBS = {"backward-around-engine", "known-bad-release"}
 """Rules about releases that are not installed; see test_guard_rules.py."""
 
 
-class Crews(defaultdict[int, Crew]):
-    def __missing__(self, ranks: int) -> Crew:
-        self[ranks] = Crew(ranks)
-        return self[ranks]
-
-
 @pytest.fixture(scope="module")
 def crews() -> Iterator[Crews]:
-    pytest.importorskip("deepspeed")
-    made = Crews()
-    yield made
-    for crew in made.values():
-        crew.end()
+    with hired() as crews:
+        yield crews
 
 
 @pytest.mark.deepspeed

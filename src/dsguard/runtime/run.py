@@ -108,6 +108,8 @@ class Run:
     """Whether the engine took the last backward pass for the last of its window."""
     through_engine: bool = True
     """Whether the last backward pass was started by ``engine.backward``."""
+    resized: bool = False
+    """Whether the script has changed the batch since the last optimizer step."""
     probing: bool = True
     said: set[str] = field(default_factory=set)
     """Slugs of the rules that have found something, so that a consequence of it is not told."""

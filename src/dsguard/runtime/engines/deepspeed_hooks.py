@@ -17,6 +17,7 @@ from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.tap import Tap
+from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
     Backward,
     EpochEnded,
@@ -133,6 +134,8 @@ class DeepSpeedHooks:
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
         if tensor is not None:
+            if self._run.probing:
+                mark_output(tensor)
             # Runs after all hooks on the tensor: it sees the gradient that counts.
             tensor.grad_fn.register_prehook(
                 functools.partial(self._output_gradient, tensor.dim() == 0)
@@ -266,7 +269,11 @@ class DeepSpeedHooks:
             self._tap.contain(
                 "the optimizer", self._stepped_around, "engine.optimizer.step()", True
             )
-        return original(*args, **kwargs)
+        self._inside += 1  # what it does to gradients is its own business
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self._inside -= 1
 
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._inside and optimizer not in _stepping:
@@ -322,6 +329,7 @@ class DeepSpeedHooks:
         self._run.expected = self._run.expected.without(
             "train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
         )
+        self._run.resized = True
         if self._windows.open and not self._inside:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
 

@@ -212,6 +212,8 @@ class DeepSpeedView:
             "zero_stage": self.zero_stage,
         }
         for name, value in values.items():
+            if isinstance(value, float) and name != "gradient_clipping" and value.is_integer():
+                value = int(value)  # divided with a slash where sequences are split over ranks
             key = _CONFIG_KEYS[name]
             if _written(config, key) == value:
                 yield name, Known(value, said_by(f"engine.config: {key}"))

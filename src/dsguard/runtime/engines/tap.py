@@ -60,6 +60,7 @@ class Tap:
         self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
         self.at_step(window)
         self.tell(OptimizerStepped(self.run, window))
+        self.run.resized = False
 
     def forget_parameters(self) -> None:
         """Parameters were replaced from outside; they are compared with nothing earlier."""

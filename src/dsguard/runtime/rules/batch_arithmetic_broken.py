@@ -10,6 +10,7 @@ from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Attached
 from dsguard.runtime.rule import guard_rule
+from dsguard.runtime.wording import samples
 
 _NAMES: tuple[FactName, ...] = (
     "train_batch_size",
@@ -31,23 +32,18 @@ def batch_arithmetic_broken(moment: Attached, report: Reporter) -> Iterator[Find
     """Multiply the engine's own numbers with the ranks of its process group."""
     facts = moment.run.engine.facts()
     found = [facts[name] for name in _NAMES if name in facts]
-    if len(found) != len(_NAMES) or not all(_whole(f.value) for f in found):
+    if len(found) != len(_NAMES) or not all(isinstance(f.value, int) for f in found):
         return
-    train, micro, steps, ranks = (int(fact.value) for fact in found)
+    train, micro, steps, ranks = (fact.value for fact in found)
     product = micro * steps * ranks
     if product == train:
         return
     yield report(
         moment.run.attached_at,
-        f"the engine counts {number(train)} samples in a step, but {micro} x {steps} on "
+        f"the engine counts {samples(train)} in a step, but {micro} x {steps} on "
         f"{ranks} data-parallel ranks are {number(product)}",
         Consequence.DIFFERS,
         because=tuple(Because.of(name, fact) for name, fact in zip(_NAMES, found, strict=True)),
         help="give deepspeed.initialize a config that was read after the process group was "
         "made, with the ranks that really run",
     )
-
-
-def _whole(value: object) -> bool:
-    """DeepSpeed divides with a slash where sequences are split over ranks: 1.0 is a count too."""
-    return isinstance(value, (int, float)) and float(value).is_integer()

@@ -14,7 +14,6 @@ from dsguard.runtime.wording import micro_batches
 
 _STEPS: FactName = "gradient_accumulation_steps"
 _CERTAIN = 2
-_LIKELY = 2
 _WITHOUT_STEP = 4
 _AT_LEAST = 16
 
@@ -43,13 +42,10 @@ def boundary_never_reached(moment: Backward, report: Reporter) -> Iterator[Findi
             "backward of a window, or never call it and let the engine count"
         )
     elif run.boundary is Boundary.ENGINE:
-        # One step() may follow a few backward passes, which several-backwards judges by then.
-        many = max(_WITHOUT_STEP * expected, _AT_LEAST) + 1
-        likely = _LIKELY * expected + 1 if expected > 1 else many
-        each_its_own = windows.forwards_since_step >= windows.since_step
-        certain = windows.since_step == many
-        if not certain and not (windows.since_step == likely and each_its_own):
+        # A loop may well call step() after a few windows' worth: another rule judges it then.
+        if windows.since_step != max(_WITHOUT_STEP * expected, _AT_LEAST) + 1:
             return
+        certain = True
         what = "engine.step() was not called after any of them"
         way_out = "call engine.step() after every micro-batch"
     elif run.asked(_STEPS):
