@@ -37,6 +37,8 @@ from dsguard.runtime.outputs import first_tensor_with_graph, in_autograd, is_com
 from dsguard.runtime.patches import Original
 from dsguard.runtime.run import Boundary
 
+_UNSEEN = "a zero_grad() of the module, or something like it,"
+
 _stepping: weakref.WeakSet[Any] = weakref.WeakSet()
 """Base optimizers that an engine is stepping right now; engines may share one."""
 
@@ -305,7 +307,7 @@ class DeepSpeedHooks:
         self._had_gradient = False
         watched = self._watched()
         if watched is not None and watched.grad is None and self._windows.open:
-            self._tap.tell(GradientsZeroed(self._run, "something", True))
+            self._tap.tell(GradientsZeroed(self._run, _UNSEEN, True))
 
     def _look_at_scheduler(self) -> None:
         position = self._scheduler_position(self._view.engine)
