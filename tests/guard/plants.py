@@ -62,6 +62,11 @@ class Plant:
         return self.marks.get(f"found on rank {rank}", self.marks.get("found", "nothing"))
 
     @property
+    def seconds_for_ranks(self) -> float:
+        """How long a rank is waited for at attach: one that never comes, not for long."""
+        return 1.0 if self.bad and self.slug == "rank-not-attached" else 60.0
+
+    @property
     def others(self) -> set[str]:
         return {self.marks[name].split()[0] for name in ("also", "notes") if name in self.marks}
 

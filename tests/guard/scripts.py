@@ -27,7 +27,7 @@ from unittest import mock
 ROOT = Path(__file__).parent.parent.parent
 TINY = ROOT / "fixtures" / "guard"
 _SECONDS = 120
-_SECONDS_FOR_RANKS = 1.0
+_SECONDS_FOR_RANKS = 60.0
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,27 @@ class Crew:
             threading.Thread(target=self._drain, args=(rank, process), daemon=True).start()
 
     def run(
-        self, source: str, name: str, stage: int = 0, before: str = "", release: str = ""
+        self,
+        source: str,
+        name: str,
+        stage: int = 0,
+        *,
+        before: str = "",
+        release: str = "",
+        seconds_for_ranks: float = _SECONDS_FOR_RANKS,
     ) -> list[Answer]:
         """The answer of each rank to a script, which stands under ``name`` in its messages.
 
         ``before`` is code that runs first, in the same namespace. With a ``release`` the guard
-        takes the engine for one of it.
+        takes the engine for one of it. ``seconds_for_ranks`` is how long a rank is waited for at
+        attach: long on a busy machine, short where none comes.
 
         Raises:
             AssertionError: a rank died or hangs; the crew is of no use any more.
         """
-        request = {"source": source, "name": name, "stage": stage}
-        line = json.dumps(request | {"before": before, "release": release}) + "\n"
+        request: dict[str, Any] = {"source": source, "name": name, "stage": stage}
+        request |= {"before": before, "release": release, "seconds": seconds_for_ranks}
+        line = json.dumps(request) + "\n"
         for process in self._ranks:
             assert process.stdin is not None
             process.stdin.write(line)
@@ -162,7 +171,13 @@ def _prepare() -> None:
 
 
 def _run(
-    number: int, source: str, name: str, stage: int, before: str, release: str
+    number: int,
+    source: str,
+    name: str,
+    stage: int,
+    before: str,
+    release: str,
+    seconds: float,
 ) -> dict[str, Any]:
     import tiny
 
@@ -173,7 +188,7 @@ def _run(
     # Guards are matched by the order in which a process attaches them, and a script may attach
     # fewer on one rank than on another.
     ranks._attached = itertools.count(number * 100)
-    session._SECONDS_FOR_RANKS = _SECONDS_FOR_RANKS
+    session._SECONDS_FOR_RANKS = seconds
     namespace: dict[str, Any] = {"__name__": "__main__", "__file__": name, "rank": tiny.RANK}
     error = ""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)

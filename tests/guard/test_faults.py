@@ -43,7 +43,10 @@ def crews() -> Iterator[Crews]:
 )
 def test_planted_fault(plant: Plant, stage: int, crews: Crews) -> None:
     name = f"{plant.slug}/{plant.path.name}"
-    for rank, answer in enumerate(crews[plant.ranks].run(plant.source, name, stage)):
+    answers = crews[plant.ranks].run(
+        plant.source, name, stage, seconds_for_ranks=plant.seconds_for_ranks
+    )
+    for rank, answer in enumerate(answers):
         assert answer.error == plant.marks.get("error", "")
         _judge(plant, rank, answer)
         expected = plant.figures(stage, rank)

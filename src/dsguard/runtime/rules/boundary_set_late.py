@@ -12,7 +12,7 @@ from dsguard.runtime.run import Boundary
 
 
 @guard_rule(
-    code="DSG928",
+    code="DSG929",
     slug="boundary-set-late",
     summary="the boundary is declared after the backward pass that should have known of it",
     severity=Severity.ERROR,
