@@ -7,7 +7,7 @@ import pytest
 from dsguard import catalogue
 from dsguard.rules import all_rules
 from dsguard.runtime.rule import all_guard_rules
-from tests.conftest import Dsguard
+from tests.conftest import ROOT, Dsguard
 
 
 def test_codes_and_slugs_are_unique() -> None:
@@ -34,3 +34,9 @@ def test_explain_knows_the_guard(dsguard: Dsguard) -> None:
     assert found is not None
     assert (outcome.code, outcome.out) == (0, catalogue.page(found))
     assert "ranks-differ" in dsguard('explain "losses of the ranks drift apart"').out
+
+
+def test_the_guide_names_every_rule_of_the_guard() -> None:
+    guide = (ROOT / "docs" / "guard.md").read_text(encoding="utf-8")
+    for rule in all_guard_rules():
+        assert f"(rules/{rule.meta.slug}.md)" in guide
