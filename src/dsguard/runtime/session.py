@@ -160,7 +160,7 @@ def start(
             except Exception as error:  # a full disk, or whatever the user's function raises
                 recorder.give_up()
                 watch.fault("writing a record", error, "no more are written", _RECORDS)
-        if every and run.windows.optimizer_steps % plan.every == 0:
+        if every and run.windows.optimizer_steps % every == 0:
             watch.tell(CountsCompared(run, counts_apart(run.windows)))
 
     tap = Tap(run, watch, learning_rate, at_step)

@@ -36,7 +36,7 @@ def step_off_boundary(moment: OptimizerStepped, report: Reporter) -> Iterator[Fi
         return
     if run.resized:
         return  # the engine counts on from before the change, which short-window notes
-    if window.unsynchronised and window.expected == 1:
+    if run.boundary is Boundary.ENGINE and window.unsynchronised and window.expected == 1:
         return  # no_sync() and coalesce_grad_reduction() put several into one step
     if size == window.expected and "expectation-differs" in run.said:
         return  # the engine steps where it says, which is another number than was asked for
