@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
-from dsguard.facts.case import Case
+from dsguard.catalogue import page, rules, symptoms
 from dsguard.model.rule import Rule
 from dsguard.records.schema import overview_schema, record_schema
 from dsguard.render.contract import contract_schema
 from dsguard.render.json_report import report_schema
-from dsguard.rules import all_rules, page, symptoms
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = "docs/rules"
@@ -44,9 +44,9 @@ def contract_schema_file() -> str:
     return json.dumps(contract_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def rule_page(rule: Rule[Case]) -> str:
+def rule_page(rule: Rule[Any]) -> str:
     """The page of a rule, its links leading to the other pages."""
-    return re.sub(r"\]\((?:\.\./\w+/)?(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
+    return re.sub(r"\]\((?:\.\./)*(?:\w+/)*(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
 
 
 def record_schema_file() -> str:
@@ -68,9 +68,9 @@ def rule_index() -> str:
         "is fine. `dsguard explain RULE` shows it in the terminal, and `dsguard explain MESSAGE`",
         "finds the rules behind an error message; [by symptom](symptoms.md) they stand here too.",
     ]
-    for family, rules in groupby(all_rules(), key=lambda rule: rule.meta.family):
+    for family, members in groupby(rules(), key=lambda rule: rule.meta.family):
         lines += ["", f"## {family}", "", "| code | rule | severity | finds |", "|---|---|---|---|"]
-        for meta in (rule.meta for rule in rules):
+        for meta in (rule.meta for rule in members):
             link = f"[{meta.slug}]({_file(meta.slug)})"
             lines.append(f"| {meta.code} | {link} | {meta.severity.value} | {meta.summary} |")
     return "\n".join(lines) + "\n"
@@ -79,7 +79,7 @@ def rule_index() -> str:
 def symptom_index() -> str:
     """What users see, with the rules that explain it."""
     seen: dict[str, list[str]] = {}
-    for rule in all_rules():
+    for rule in rules():
         for symptom in symptoms(rule):
             seen.setdefault(symptom, []).append(f"[{rule.meta.slug}]({_file(rule.meta.slug)})")
     lines = ["# Rules by symptom", "", "[By family](README.md) lists all of them."]
@@ -106,7 +106,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/run-report-v1.schema.json": run_report_schema_file,
     f"{RULES}/README.md": rule_index,
     f"{RULES}/symptoms.md": symptom_index,
-    **{f"{RULES}/{_file(rule.meta.slug)}": partial(rule_page, rule) for rule in all_rules()},
+    **{f"{RULES}/{_file(rule.meta.slug)}": partial(rule_page, rule) for rule in rules()},
 }
 
 

@@ -81,7 +81,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("slug", help="kebab-case; names the bad thing and reads well after 'allow'")
-    parser.add_argument("--family", required=True, choices=sorted(FAMILIES.values()))
+    parser.add_argument(
+        "--family", required=True, choices=sorted(set(FAMILIES.values()) - {"guard"})
+    )
     args = parser.parse_args()
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", args.slug):
         parser.error(f"a slug is kebab-case, not {args.slug!r}")

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from dsguard.rules import all_rules, find_rule, page
+from dsguard.catalogue import rules
+from dsguard.rules import find_rule, page
 from tests.conftest import Dsguard
 
 
@@ -64,4 +65,4 @@ def test_a_name_that_nothing_has(dsguard: Dsguard, name: str, words: str) -> Non
 
 def test_rules_lists_all(dsguard: Dsguard) -> None:
     out = dsguard("rules").out
-    assert re.findall(r"^  (DSG\d{3}) ", out, re.MULTILINE) == [r.meta.code for r in all_rules()]
+    assert re.findall(r"^  (DSG\d{3}) ", out, re.MULTILINE) == [r.meta.code for r in rules()]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dsguard.rules import all_rules, symptoms
+from dsguard.catalogue import rules, symptoms
 
 PLACES = [
     ("deepspeed", "**/*.py"),
@@ -27,6 +27,7 @@ OF_PYTHON = (
     "missing 1 required positional argument: 'total_num_steps'",
     "'list' object has no attribute 'get'",
     "not supported between instances of 'float' and 'str'",
+    "not supported between instances of 'str' and 'float'",
     "No module named 'mpi4py'",
     "not enough values to unpack",
 )
@@ -47,7 +48,7 @@ def messages() -> list[tuple[str, str]]:
     """The slug of the rule and the message, for each symptom that is a message of theirs."""
     return [
         (rule.meta.slug, symptom.strip("`"))
-        for rule in all_rules()
+        for rule in rules()
         for symptom in symptoms(rule)
         if re.fullmatch("`[^`]+ [^`]+`", symptom)
         and not any(words in symptom for words in (*OF_PYTHON, *ELSEWHERE))

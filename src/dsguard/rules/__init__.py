@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from dsguard.facts.case import Case
 from dsguard.model.rule import Rule
@@ -44,14 +45,14 @@ def find_rule(name: str) -> Rule[Case] | None:
     return None
 
 
-def page(rule: Rule[Case]) -> str:
+def page(rule: Rule[Any]) -> str:
     """The Markdown page of a rule, which stands beside its module."""
     module = importlib.import_module(rule.module)
     assert module.__file__ is not None
     return Path(module.__file__).with_suffix(".md").read_text(encoding="utf-8")
 
 
-def symptoms(rule: Rule[Case]) -> tuple[str, ...]:
+def symptoms(rule: Rule[Any]) -> tuple[str, ...]:
     """What a user sees of what a rule finds, as its page says; error messages in backticks.
 
     ``...`` in a message stands for what differs from run to run.

@@ -67,7 +67,7 @@ def guard(
         on_violation: ``warn`` logs (logger ``dsguard.guard``) once per kind and counts after
             that; ``raise`` raises :class:`GuardViolation` for errors and logs the rest;
             ``record`` only keeps findings.
-        checks: ``default``, or the rules to ask, by code or slug.
+        checks: ``default``, or the rules to ask, by code or slug; ``-slug`` leaves one out.
         ranks: ``attach`` compares the ranks once, over the store of the rendezvous, at most 10
             seconds; ``off`` asks nobody.
         every: compare the counts of all ranks in a collective after every so many optimizer
@@ -128,10 +128,13 @@ def _chosen(checks: str | Iterable[str]) -> tuple[GuardRule[Any], ...]:
         raise ValueError(f"checks is 'default' or a list of rules, not {checks!r}")
     known = {name: rule for rule in rules for name in (rule.meta.code, rule.meta.slug)}
     chosen: set[str] = set()
-    for name in checks:
+    left_out: set[str] = set()
+    for given in checks:
+        name = str(given).removeprefix("-")
         if name not in known:
-            close = difflib.get_close_matches(str(name), known, 1)
+            close = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise ValueError(f"the guard has no rule {name!r}{hint}")
-        chosen.add(known[name].meta.code)
-    return tuple(rule for rule in rules if rule.meta.code in chosen)
+        (left_out if name != given else chosen).add(known[name].meta.code)
+    wanted = chosen or {rule.meta.code for rule in rules}
+    return tuple(rule for rule in rules if rule.meta.code in wanted - left_out)

@@ -13,7 +13,7 @@ from dsguard.facts.equation import solve
 from dsguard.facts.values import is_count, is_number, written
 from dsguard.model.fact import Fact, FactName, Known, Origin, OriginKind
 from dsguard.model.source import Location
-from dsguard.model.tree import Document
+from dsguard.model.tree import Document, Object
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_path
@@ -138,10 +138,13 @@ def _fits(name: FactName, value: Any) -> bool:
 
 def _document(path: Path) -> Document:
     try:
-        return parse(load_path(path))
+        document = parse(load_path(path))
     except (ReadError, HjsonSyntaxError) as error:
         way_out = f" ({error.help})" if error.help else ""
         raise ValueError(f"guard(expect=...): {error}{way_out}") from None
+    if not isinstance(document.root, Object) or not document.root.members:
+        raise ValueError(f"guard(expect=...): {path} holds no settings of a ds_config")
+    return document
 
 
 def _of_config(document: Document, data_parallel_size: int) -> dict[FactName, Known]:

@@ -20,16 +20,25 @@ _TRANSPARENT = (
 )
 
 
+_MARK = "dsguard.output"
+
+
+def mark_output(tensor: Any) -> None:
+    """Remember in its graph that this tensor came out of the model."""
+    tensor.grad_fn.metadata[_MARK] = True
+
+
 def constant_divisors(loss: Any) -> tuple[float, ...]:
     """The constants that the last operations divided a scalar loss by, the last one first.
 
     A multiplication by 0.25 is a division by 4. Empty where there are none, or where the
-    graph does not show them.
+    graph does not show them. What a model does before it returns is not looked at: see
+    :func:`mark_output`.
     """
     node = getattr(loss, "grad_fn", None)
     divisors: list[float] = []
     for _ in range(_DEPTH):
-        if node is None:
+        if node is None or _MARK in node.metadata:
             break
         name = node.name()
         inputs = node.next_functions

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from dsguard.facts.contract import Contract
+from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.model.finding import Because
 from dsguard.model.source import Location
@@ -63,6 +64,18 @@ class Engine(Protocol):
     def needs_engine_backward(self) -> str:
         """What goes wrong with ``loss.backward()``; empty where the release supports it."""
 
+    def needs_boundary_in_backward(self) -> str:
+        """What goes wrong where the last backward of a window was told of no boundary.
+
+        Empty where nothing does.
+        """
+
+    def release(self) -> str:
+        """The release of the library that runs, such as ``0.19.8``; empty where it says none."""
+
+    def bug_facts(self) -> Mapping[BugFact, Any]:
+        """What the table of known bugs may ask, less what this run has done so far."""
+
     def leftover_auto(self) -> tuple[str, ...]:
         """Config keys (dotted) that a front end should have filled and that still say ``auto``."""
 
@@ -91,6 +104,12 @@ class Run:
     """What was checked before the launch, where it was."""
     boundary: Boundary = Boundary.ENGINE
     """Who decided where the window ends, when the last micro-batch or step was seen."""
+    reduced: bool = True
+    """Whether the engine took the last backward pass for the last of its window."""
+    through_engine: bool = True
+    """Whether the last backward pass was started by ``engine.backward``."""
+    resized: bool = False
+    """Whether the script has changed the batch since the last optimizer step."""
     probing: bool = True
     said: set[str] = field(default_factory=set)
     """Slugs of the rules that have found something, so that a consequence of it is not told."""

@@ -59,6 +59,11 @@ def micro_batches(count: int) -> str:
     return f"{count} micro-batch" + ("" if count == 1 else "es")
 
 
+def samples(count: int) -> str:
+    """``1 sample``, ``2 samples``."""
+    return f"{count} sample" + ("" if count == 1 else "s")
+
+
 def ordinal(number: int) -> str:
     """``2nd``, ``11th``: which one of a row."""
     if 10 <= number % 100 <= 20:

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
+from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.runtime.engines.gradient_sync import GradientSync, world_size
 from dsguard.runtime.expectation import Expectation
@@ -90,6 +91,18 @@ class DataParallelView:
     def needs_engine_backward(self) -> str:
         """``loss.backward()`` is the way here."""
         return ""
+
+    def needs_boundary_in_backward(self) -> str:
+        """There is no boundary to declare."""
+        return ""
+
+    def release(self) -> str:
+        """The table of known bugs is about DeepSpeed."""
+        return ""
+
+    def bug_facts(self) -> Mapping[BugFact, Any]:
+        """As :meth:`release`."""
+        return {}
 
     def leftover_auto(self) -> tuple[str, ...]:
         """There is no config."""

@@ -17,6 +17,7 @@ from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.tap import Tap
+from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
     Backward,
     EpochEnded,
@@ -35,6 +36,8 @@ from dsguard.runtime.moments import (
 from dsguard.runtime.outputs import first_tensor_with_graph, in_autograd, is_compiling
 from dsguard.runtime.patches import Original
 from dsguard.runtime.run import Boundary
+
+_UNSEEN = "a zero_grad() of the module, or something like it,"
 
 _stepping: weakref.WeakSet[Any] = weakref.WeakSet()
 """Base optimizers that an engine is stepping right now; engines may share one."""
@@ -134,6 +137,8 @@ class DeepSpeedHooks:
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
         if tensor is not None:
+            if self._run.probing:
+                mark_output(tensor)
             # Runs after all hooks on the tensor: it sees the gradient that counts.
             tensor.grad_fn.register_prehook(
                 functools.partial(self._output_gradient, tensor.dim() == 0)
@@ -171,6 +176,8 @@ class DeepSpeedHooks:
         accumulation = self._view.accumulation()
         self._run.boundary = self._view.boundary()
         self._windows.backward(accumulation, not self._view.unsynchronised())
+        self._run.through_engine = True
+        self._run.reduced = self._view.ends_window(accumulation)
         self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
         self._tap.tell(Backward(self._run, loss, self._divided))
 
@@ -192,6 +199,7 @@ class DeepSpeedHooks:
             # loss.backward() on the engine's output; beside engine.backward() such a pass is
             # a gradient penalty or the like and no micro-batch.
             accumulation = self._view.accumulation()
+            self._run.through_engine = False
             for _ in range(around):
                 self._windows.backward(accumulation, not self._view.unsynchronised())
                 self._tap.tell(Backward(self._run, None, True))
@@ -266,7 +274,11 @@ class DeepSpeedHooks:
             self._tap.contain(
                 "the optimizer", self._stepped_around, "engine.optimizer.step()", True
             )
-        return original(*args, **kwargs)
+        self._inside += 1  # what it does to gradients is its own business
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self._inside -= 1
 
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._inside and optimizer not in _stepping:
@@ -298,7 +310,7 @@ class DeepSpeedHooks:
         self._had_gradient = False
         watched = self._watched()
         if watched is not None and watched.grad is None and self._windows.open:
-            self._tap.tell(GradientsZeroed(self._run, "something", True))
+            self._tap.tell(GradientsZeroed(self._run, _UNSEEN, True))
 
     def _look_at_scheduler(self) -> None:
         position = self._scheduler_position(self._view.engine)
@@ -322,6 +334,7 @@ class DeepSpeedHooks:
         self._run.expected = self._run.expected.without(
             "train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
         )
+        self._run.resized = True
         if self._windows.open and not self._inside:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
 

@@ -6,7 +6,9 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
+from dsguard.runtime.engines.deepspeed_bugs import bug_facts, version_of
 from dsguard.runtime.ranks import rank_and_world_size
 from dsguard.runtime.run import Boundary, said_by
 from dsguard.runtime.wording import ENGINE
@@ -124,6 +126,32 @@ class DeepSpeedView:
             return "gradients are neither averaged over the ranks nor divided by the accumulation"
         return "this release reduces gradients in engine.backward() only"
 
+    def needs_boundary_in_backward(self) -> str:
+        """What a boundary that is declared after the backward pass costs; see :class:`Engine`."""
+        if self.zero_stage == 0:
+            if self.data_parallel_size() < 2:
+                return ""
+            return "the gradients of the window are not averaged over the ranks, which drift apart"
+        if self.zero_stage in (1, 2):
+            return f"the step of ZeRO-{self.zero_stage} finds no gradients and stops with KeyError"
+        return ""
+
+    def ends_window(self, accumulation: int) -> bool:
+        """Whether the engine takes a backward pass now for the last one of its window."""
+        engine = self.engine
+        declared = engine.__dict__.get("_is_gradient_accumulation_boundary")
+        if declared is not None:
+            return bool(declared)
+        return bool((engine.micro_steps + 1) % accumulation == 0)
+
+    def release(self) -> str:
+        """``deepspeed.__version__``; see :class:`Engine`."""
+        return version_of("deepspeed") or ""
+
+    def bug_facts(self) -> Mapping[BugFact, Any]:
+        """The engine's own settings; see :class:`Engine`."""
+        return bug_facts(self.engine, self.facts())
+
     def loses_gradients(self, owner: str) -> bool:
         """Whether ``zero_grad()`` of this owner throws away an open window.
 
@@ -196,6 +224,8 @@ class DeepSpeedView:
             "zero_stage": self.zero_stage,
         }
         for name, value in values.items():
+            if isinstance(value, float) and name != "gradient_clipping" and value.is_integer():
+                value = int(value)  # divided with a slash where sequences are split over ranks
             key = _CONFIG_KEYS[name]
             if _written(config, key) == value:
                 yield name, Known(value, said_by(f"engine.config: {key}"))

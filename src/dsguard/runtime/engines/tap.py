@@ -73,6 +73,7 @@ class Tap:
             self.tell(OptimizerStepped(self.run, window))
         finally:
             self.recorder.step(window, self.run.windows)
+            self.run.resized = False
 
     def forget_parameters(self) -> None:
         """Parameters were replaced from outside; they are compared with nothing earlier."""

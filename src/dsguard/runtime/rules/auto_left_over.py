@@ -24,10 +24,13 @@ def auto_left_over(moment: Attached, report: Reporter) -> Iterator[Finding]:
     if not left:
         return
     keys = ", ".join(left)
+    taken = [key for key in left if "." not in key]
+    outcome = "uses the word as a value" if taken else "uses its default instead"
     yield report(
         moment.run.attached_at,
         f'the engine was built with "auto" under {keys}: no Trainer has filled it, and DeepSpeed '
-        "uses the word as the value",
-        Consequence.DIFFERS,
-        help="write numbers into the config that deepspeed.initialize is given",
+        + outcome,
+        Consequence.LATE if taken else Consequence.DIFFERS,
+        severity=Severity.ERROR if taken else Severity.WARNING,
+        help="write values into the config that deepspeed.initialize is given",
     )

@@ -10,6 +10,7 @@ from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Attached
 from dsguard.runtime.rule import guard_rule
+from dsguard.runtime.wording import samples
 
 _NAMES: tuple[FactName, ...] = (
     "train_batch_size",
@@ -39,7 +40,7 @@ def batch_arithmetic_broken(moment: Attached, report: Reporter) -> Iterator[Find
         return
     yield report(
         moment.run.attached_at,
-        f"the engine counts {number(train)} samples in a step, but {micro} x {steps} on "
+        f"the engine counts {samples(train)} in a step, but {micro} x {steps} on "
         f"{ranks} data-parallel ranks are {number(product)}",
         Consequence.DIFFERS,
         because=tuple(Because.of(name, fact) for name, fact in zip(_NAMES, found, strict=True)),

@@ -42,6 +42,7 @@ def boundary_never_reached(moment: Backward, report: Reporter) -> Iterator[Findi
             "backward of a window, or never call it and let the engine count"
         )
     elif run.boundary is Boundary.ENGINE:
+        # A loop may well call step() after a few windows' worth: another rule judges it then.
         if windows.since_step != max(_WITHOUT_STEP * expected, _AT_LEAST) + 1:
             return
         certain = True

@@ -30,8 +30,12 @@ def loss_divided_twice(moment: Backward | LossWeight, report: Reporter) -> Itera
     steps = run.engine.accumulation()
     if steps < 2:
         return
+    if run.windows.forwards_since_step > run.windows.since_step:
+        return  # the mean of the losses of several forwards divides them as well
     certain = True
     if isinstance(moment, LossWeight):
+        if "loss-divided-twice" in run.said and steps > _HALVES:
+            return  # the last operations on the loss have told it
         if not math.isclose(moment.weight * steps * steps, 1, rel_tol=_NEAR):
             return
     else:
@@ -41,7 +45,7 @@ def loss_divided_twice(moment: Backward | LossWeight, report: Reporter) -> Itera
         alone = any(math.isclose(divisor, steps, rel_tol=_NEAR) for divisor in divisors)
         if not alone and not math.isclose(math.prod(divisors), steps, rel_tol=_NEAR):
             return
-        # The mean of two losses is a division by 2 as well.
+        # The mean of two parts of a loss is a division by 2 as well.
         certain = steps > _HALVES
     yield report(
         run.here(),

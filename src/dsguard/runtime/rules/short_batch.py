@@ -8,6 +8,7 @@ from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Forward
 from dsguard.runtime.rule import guard_rule
+from dsguard.runtime.wording import samples
 
 
 @guard_rule(
@@ -28,7 +29,7 @@ def short_batch(moment: Forward, report: Reporter) -> Iterator[Finding]:
         return
     yield report(
         run.here(),
-        f"a micro-batch of {size} samples counts as much in the step as one of {expected}",
+        f"a micro-batch of {samples(size)} counts as much in the step as one of {expected}",
         Consequence.NOTE,
         help="drop_last=True in the loader leaves it out",
     )

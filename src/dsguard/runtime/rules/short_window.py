@@ -24,7 +24,19 @@ def short_window(moment: OptimizerStepped, report: Reporter) -> Iterator[Finding
     """Note a window shorter than the accumulation, where the script decides."""
     run, window = moment.run, moment.window
     expected = run.accumulation()
-    if window.micro_batches >= expected or run.boundary is Boundary.ENGINE:
+    if window.micro_batches >= expected:
+        return
+    if run.resized:
+        yield report(
+            run.here(),
+            f"one step was taken on {micro_batches(window.micro_batches)} instead of {expected}: "
+            "after a change of the batch the engine counts on from where it was",
+            Consequence.NOTE,
+            help="change the accumulation after a number of micro-batches that the new one "
+            "divides, or take it as it is",
+        )
+        return
+    if run.boundary is Boundary.ENGINE:
         return
     if not run.windows.sizes.get(expected, 0):
         return  # step-off-boundary judges a run that has no whole window

@@ -31,7 +31,7 @@ _OUTCOME: dict[type[Moment], tuple[Severity, str, str]] = {
     Loaded: (
         Severity.WARNING,
         "a checkpoint was loaded",
-        "the engine goes on counting where it was, and the next window is short",
+        "the engine goes on counting where it was, and their gradients go into the next step",
     ),
     Closed: (
         Severity.WARNING,
@@ -39,6 +39,9 @@ _OUTCOME: dict[type[Moment], tuple[Severity, str, str]] = {
         "the optimizer never used them",
     ),
 }
+
+_TOLD_BY = ("accumulated-twice", "boundary-never-reached", "step-around-engine")
+"""Rules that have said why nothing uses them."""
 
 
 @guard_rule(
@@ -57,10 +60,12 @@ def window_open(moment: Moment, report: Reporter) -> Iterator[Finding]:
     )
     if not pending or (run.boundary is Boundary.CALLER and not run.asked(_STEPS)):
         return
+    if isinstance(moment, Closed) and any(rule in run.said for rule in _TOLD_BY):
+        return
     severity, event, outcome = _OUTCOME[type(moment)]
     verb = "waits" if pending == 1 else "wait"
     yield report(
-        run.here(),
+        run.attached_at if isinstance(moment, Closed) else run.here(),
         f"{event} while {pending} of {run.windows.expected} micro-batches {verb} for the "
         f"optimizer: {outcome}",
         Consequence.NOTE if severity is Severity.INFO else Consequence.DIFFERS,
