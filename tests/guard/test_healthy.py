@@ -48,7 +48,7 @@ def singles() -> dict[str, dict[str, Any]]:
 
 def judge(outcomes: dict[str, dict[str, Any]]) -> None:
     failed = {name: o["failed"] for name, o in outcomes.items() if o["failed"]}
-    assert not failed, "\n".join(f"{name}\n{trace}" for name, trace in failed.items())
+    assert not failed, "\n".join(f"{name}\n{trace[-1500:]}" for name, trace in failed.items())
     told = {
         name: unexpected
         for name, outcome in outcomes.items()

@@ -16,6 +16,7 @@ from typing import Any
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
+from dsguard.runtime.engines.schedule import Schedule
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
@@ -59,7 +60,7 @@ class DeepSpeedHooks:
         self._divided = False
         self._had_gradient = False
         self._epochs = 0
-        self._scheduler_at = self._scheduler_position(engine)
+        self._schedule = Schedule(engine.lr_scheduler)
         self._watched: Any = _first_trainable(engine)
         self._attach(engine)
 
@@ -235,7 +236,7 @@ class DeepSpeedHooks:
 
     def _after_model_step(self, skipped_before: int) -> None:
         engine = self._view.engine
-        self._scheduler_at = self._scheduler_position(engine)
+        self._schedule.left_by_engine()
         self._had_gradient = False
         self._tap.close_window(applied=engine.skipped_steps == skipped_before)
 
@@ -310,10 +311,9 @@ class DeepSpeedHooks:
             self._tap.tell(GradientsZeroed(self._run, _UNSEEN, True))
 
     def _look_at_scheduler(self) -> None:
-        position = self._scheduler_position(self._view.engine)
-        before, self._scheduler_at = self._scheduler_at, position
-        if position is not None and before is not None and position != before:
-            self._tap.tell(SchedulerMoved(self._run, position - before))
+        times = self._schedule.moved()
+        if times:
+            self._tap.tell(SchedulerMoved(self._run, times))
 
     # Changing, saving, loading
 
@@ -367,7 +367,7 @@ class DeepSpeedHooks:
         residue = engine.micro_steps % accumulation if counted else 0
         self._windows.reopen(residue, accumulation)
         self._windows.step_returned()
-        self._scheduler_at = self._scheduler_position(engine)
+        self._schedule.left_by_engine()
         self._had_gradient = False
         self._around_engine = 0
         self._tap.forget_parameters()
@@ -385,21 +385,11 @@ class DeepSpeedHooks:
 
     def _loss_scale(self) -> float:
         optimizer = self._view.engine.optimizer
-        for owner in (getattr(optimizer, "loss_scaler", None), optimizer):
-            scale = getattr(owner, "cur_scale", None)
+        for name in ("loss_scaler", "loss_scale_config"):
+            scale = getattr(getattr(optimizer, name, optimizer), "cur_scale", None)
             if isinstance(scale, (int, float)) and scale > 0:
                 return float(scale)
         return 1.0
-
-    @staticmethod
-    def _scheduler_position(engine: Any) -> int | None:
-        """Where the scheduler stands: PyTorch counts ``last_epoch``, DeepSpeed its iterations."""
-        scheduler = engine.lr_scheduler
-        for name in ("last_batch_iteration", "last_epoch"):
-            position = getattr(scheduler, name, None)
-            if isinstance(position, int):
-                return position
-        return None
 
 
 def _first_trainable(engine: Any) -> weakref.ReferenceType[Any] | None:
