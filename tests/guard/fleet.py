@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 _SECONDS = 300
 
 
-class RankFailed(AssertionError):
+class RankError(AssertionError):
     """A rank died or raised; the message holds its last words."""
 
 
@@ -39,7 +39,7 @@ def run_on_ranks(
     Ranks in ``may_die`` give None where they end without a result.
 
     Raises:
-        RankFailed: another rank did not return.
+        RankError: another rank did not return.
     """
     with socket.create_server(("127.0.0.1", 0)) as door:
         ranks = [
@@ -71,7 +71,7 @@ def run_on_ranks(
         if not out and rank not in may_die
     ]
     if failed:
-        raise RankFailed("\n".join(failed))
+        raise RankError("\n".join(failed))
     return [json.loads(out) if out else None for out, _ in said]
 
 
@@ -139,6 +139,9 @@ def join_ranks() -> None:
         master_listen_fd=int(os.environ["FLEET_DOOR"]) if rank == 0 else None,
     )
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size)
+    import deepspeed
+
+    deepspeed.init_distributed("gloo", verbose=False)
 
 
 if __name__ == "__main__":

@@ -124,3 +124,35 @@ def _batches(loader: Any, dtype: torch.dtype) -> Iterator[tuple[torch.Tensor, to
     for _ in range(EPOCHS):
         for x, y in loader:
             yield x.to(dtype), y.to(dtype)
+
+
+def leave(folder: str) -> dict[str, Any]:
+    """Train, and leave a checkpoint with the counts of the guard in it."""
+    engine, _ = initialize(config(2, accumulation=2))
+    guarded = guard(engine)
+    _steps(engine, 4)
+    engine.save_checkpoint(folder, client_state={"guard": guarded.state_dict()})
+    return {"told": told(guarded), "steps": guarded.summary().optimizer_steps}
+
+
+def resume(folder: str) -> dict[str, Any]:
+    """Go on from the checkpoint."""
+    engine, _ = initialize(config(2, accumulation=2))
+    guarded = guard(engine)
+    _, client_state = engine.load_checkpoint(folder)
+    guarded.load_state_dict(client_state["guard"])
+    _steps(engine, 4)
+    guarded.close()
+    summary = guarded.summary()
+    return {
+        "told": told(guarded),
+        "steps": summary.optimizer_steps,
+        "global_steps": engine.global_steps,
+        "windows": list(summary.windows.items()),
+    }
+
+
+def _steps(engine: Any, number: int) -> None:
+    for x, y in itertools.islice(torch.utils.data.DataLoader(dataset(64), MICRO_BATCH), number):
+        engine.backward(engine(x, y))
+        engine.step()

@@ -4,73 +4,15 @@ from __future__ import annotations
 
 import pickle
 import tempfile
-import traceback
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 from unittest import mock
 
 import torch
 from torch.utils.checkpoint import checkpoint
 
 from dsguard import Guard, guard
-from tests.guard.healthy_loops import (
-    MICRO_BATCH,
-    WIDTH,
-    Model,
-    config,
-    dataset,
-    initialize,
-    told,
-)
-
-Scenario = Callable[..., Iterator[Guard]]
-
-SCENARIOS: dict[str, tuple[Scenario, tuple[Any, ...]]] = {}
-
-
-def scenario(*variants: Any) -> Callable[[Scenario], Scenario]:
-    """Run this once for every variant; it yields its guards, still attached."""
-
-    def enter(function: Scenario) -> Scenario:
-        for variant in variants or ((),):
-            arguments = variant if isinstance(variant, tuple) else (variant,)
-            name = "-".join([function.__name__, *map(str, arguments)])
-            SCENARIOS[name] = (function, arguments)
-        return function
-
-    return enter
-
-
-def run_all(module: str = "") -> dict[str, dict[str, Any]]:
-    """What the guards of each scenario told, and how it failed if it did."""
-    outcomes: dict[str, dict[str, Any]] = {}
-    for name, (function, arguments) in SCENARIOS.items():
-        said: list[str] = []
-        try:
-            for guarded in function(*arguments):
-                guarded.close()
-                said += told(guarded)
-            outcomes[name] = {"told": said, "failed": None}
-        except Exception:
-            outcomes[name] = {"told": said, "failed": traceback.format_exc()}
-    return outcomes
-
-
-def batches(number: int, seed: int = 0) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Seeded micro-batches."""
-    make = torch.Generator().manual_seed(seed)
-    for _ in range(number):
-        yield (
-            torch.randn(MICRO_BATCH, WIDTH, generator=make),
-            torch.randn(MICRO_BATCH, 1, generator=make),
-        )
-
-
-def train(engine: Any, number: int) -> None:
-    """So many micro-batches, as the documentation has it."""
-    for x, y in batches(number):
-        engine.backward(engine(x, y))
-        engine.step()
+from tests.guard.healthy_loops import MICRO_BATCH, WIDTH, Model, config, dataset, initialize
+from tests.guard.scenarios import batches, scenario, train
 
 
 class Outputs(torch.nn.Module):
@@ -258,7 +200,7 @@ def overflow_skips(stage: int) -> Iterator[Guard]:
     settings["fp16"] = {"enabled": True, "initial_scale_power": 8, "hysteresis": 1}
     from deepspeed.accelerator import get_accelerator
 
-    with mock.patch.object(type(get_accelerator()), "is_fp16_supported", lambda self: True):
+    with mock.patch.object(type(get_accelerator()), "is_fp16_supported", return_value=True):
         engine, _ = initialize(settings)
         guarded = guard(engine)
         for index, (x, y) in enumerate(batches(24)):

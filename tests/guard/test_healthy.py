@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,20 +34,29 @@ def test_matrix_of_stages_precisions_accumulations_loaders_and_optimizers(ranks:
 
 
 NOTES = {
-    "manual_boundaries": {"short-window"},
+    "accelerate": {"short-window"},
+    "hybrid_engine": {"window-open"},
     "looking_in_the_middle_of_a_window": {"window-open"},
+    "manual_boundaries": {"short-window"},
     "short_last_batch": {"short-batch"},
+    "trainer": {"short-window"},
 }
 """What may be noted of a healthy loop, and no more than noted."""
 
 
-@pytest.fixture(scope="module")
-def singles() -> dict[str, dict[str, Any]]:
-    (outcomes,) = run_on_ranks(1, "tests.guard.healthy_singles:run_all")
-    return dict(outcomes)
+@pytest.mark.parametrize(
+    ("module", "ranks", "at_least"),
+    [("healthy_singles", 1, 80), ("healthy_frameworks", 1, 15), ("healthy_pairs", 2, 13)],
+)
+def test_loops_of_many_shapes(module: str, ranks: int, at_least: int) -> None:
+    for outcomes in run_on_ranks(
+        ranks, "tests.guard.scenarios:run", module=f"tests.guard.{module}"
+    ):
+        assert len(outcomes) >= at_least
+        _judge(outcomes)
 
 
-def judge(outcomes: dict[str, dict[str, Any]]) -> None:
+def _judge(outcomes: dict[str, dict[str, Any]]) -> None:
     failed = {name: o["failed"] for name, o in outcomes.items() if o["failed"]}
     assert not failed, "\n".join(f"{name}\n{trace[-1500:]}" for name, trace in failed.items())
     told = {
@@ -62,6 +72,9 @@ def _noted(name: str, said: str) -> bool:
     return severity == "info" and rest.partition(":")[0] in NOTES.get(name.partition("-")[0], ())
 
 
-def test_loops_of_many_shapes(singles: dict[str, dict[str, Any]]) -> None:
-    assert len(singles) > 80
-    judge(singles)
+def test_resumed_in_a_fresh_process(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    for left in run_on_ranks(2, f"{LOOPS}:leave", folder=folder):
+        assert left == {"told": [], "steps": 2}
+    for resumed in run_on_ranks(2, f"{LOOPS}:resume", folder=folder):
+        assert resumed == {"told": [], "steps": 4, "global_steps": 4, "windows": [[2, 4]]}
