@@ -1,0 +1,148 @@
+"""What the guard costs in a micro-step, on the CPU.
+
+    python benchmarks/guard.py [ZERO-STAGE]
+
+One process, one engine: blocks of micro-steps with the guard and without it in turn, each
+timed as processor time after the guard's first windows, in which it looks closer. The cost is
+the median of the differences between neighbouring blocks.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+import os
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+os.environ.update(DS_ACCELERATOR="cpu", DS_BUILD_OPS="0", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from dsguard import guard
+from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
+
+ACCUMULATION = 4
+BLOCK = 40
+BLOCKS = 60
+WARM_UP = 24
+HOOKS = {
+    "forward: what goes in": "_before_forward",
+    "forward: what comes out": "_after_forward",
+    "backward": "_before_backward",
+    "a gradient": "_output_gradient",
+    "step: before": "_before_step",
+    "step: after": "_after_step",
+    "optimizer step: before": "_before_model_step",
+    "optimizer step: after": "_after_model_step",
+}
+
+
+def engine(stage: int, width: int, layers: int) -> Any:
+    import deepspeed
+
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers)))
+    made, *_ = deepspeed.initialize(
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=1e-4),
+        config={
+            "train_micro_batch_size_per_gpu": 8,
+            "gradient_accumulation_steps": ACCUMULATION,
+            "zero_optimization": {"stage": stage},
+            "zero_allow_untested_optimizer": True,
+        },
+    )
+    return made
+
+
+def run(trained: Any, batch: torch.Tensor, micro_steps: int) -> float:
+    """Processor time of one micro-step, in µs."""
+    start = time.process_time_ns()
+    for _ in range(micro_steps):
+        trained.backward(trained(batch).square().mean())
+        trained.step()
+    return (time.process_time_ns() - start) / micro_steps / 1e3
+
+
+def compare(trained: Any, batch: torch.Tensor, blocks: int, block: int) -> tuple[float, float]:
+    """A micro-step without the guard, and what the guard adds, in µs."""
+    run(trained, batch, WARM_UP)
+    bare, added = [], []
+    for _ in range(blocks):
+        with guard(trained, on_violation="record"):
+            run(trained, batch, WARM_UP)
+            guarded = run(trained, batch, block)
+        run(trained, batch, ACCUMULATION)
+        bare.append(run(trained, batch, block))
+        added.append(guarded - bare[-1])
+    return statistics.median(bare), statistics.median(added)
+
+
+def breakdown(trained: Any, batch: torch.Tensor, micro_steps: int) -> dict[str, float]:
+    """µs a micro-step in each hook, the clock's own time included."""
+    spent: Counter[str] = Counter()
+
+    def timed(name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(hook)
+        def wrapper(*args: Any) -> Any:
+            start = time.perf_counter_ns()
+            try:
+                return hook(*args)
+            finally:
+                spent[name] += time.perf_counter_ns() - start
+
+        return wrapper
+
+    kept = {method: getattr(DeepSpeedHooks, method) for method in HOOKS.values()}
+    for name, method in HOOKS.items():
+        setattr(DeepSpeedHooks, method, timed(name, kept[method]))
+    try:
+        with guard(trained, on_violation="record"):
+            run(trained, batch, WARM_UP)
+            spent.clear()
+            run(trained, batch, micro_steps)
+    finally:
+        for method, hook in kept.items():
+            setattr(DeepSpeedHooks, method, hook)
+    return {name: spent[name] / micro_steps / 1e3 for name in HOOKS}
+
+
+def main() -> None:
+    stage = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    torch.set_num_threads(1)
+    # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
+    importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
+    logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+    torch.distributed.init_process_group(
+        "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+    )
+    torch.manual_seed(0)
+    small, large = engine(stage, 8, 2), engine(stage, 384, 8)
+    batch, wide = torch.randn(8, 8), torch.randn(8, 384)
+    table = Table("a micro-step", "bare, µs", "guard, µs", "ratio", title=f"guard, ZeRO-{stage}")
+    for name, trained, x, blocks, block in (
+        ("tiny model", small, batch, BLOCKS, BLOCK),
+        ("larger model", large, wide, BLOCKS // 3, BLOCK // 2),
+    ):
+        bare, added = compare(trained, x, blocks, block)
+        table.add_row(name, f"{bare:.0f}", f"{added:.1f}", f"{1 + added / bare:.4f}")
+    hooks = Table("hook", "µs a micro-step", title="where, on the tiny model")
+    spent = breakdown(small, batch, 2000)
+    for name, cost in spent.items():
+        hooks.add_row(name, f"{cost:.2f}")
+    hooks.add_row("together", f"{sum(spent.values()):.2f}")
+    Console().print(table, hooks)
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    # Destructors of PyTorch and DeepSpeed can abort an ordinary exit.
+    os._exit(0)
