@@ -31,6 +31,8 @@ def batch_size(
     engine expects: a second dimension of that size where the first is another means that the
     sequence comes first.
     """
+    if micro_batch and not kwargs and _all_hold(args, micro_batch):
+        return micro_batch
     shapes: list[tuple[int, ...]] = []
     stack: list[Any] = [kwargs, *reversed(args)] if kwargs else list(reversed(args))
     seen = 0
@@ -58,6 +60,15 @@ def batch_size(
     return _common(shapes, micro_batch)
 
 
+def _all_hold(args: tuple[Any, ...], micro_batch: int) -> bool:
+    """Whether these are tensors of as many samples as the engine counts, and nothing else."""
+    for part in args:
+        shape = getattr(part, "shape", None)
+        if not shape or shape[0] != micro_batch:
+            return False
+    return bool(args)
+
+
 def _of_mapping(batch: Any) -> int | None:
     """The batch by a telling key; 0 where the rows are packed, None where no key tells."""
     for key in _TELLING:
@@ -72,10 +83,11 @@ def _of_mapping(batch: Any) -> int | None:
 def _common(shapes: list[tuple[int, ...]], micro_batch: int | None) -> int | None:
     if not shapes:
         return None
-    counts = Counter(shape[0] for shape in shapes)
-    size, often = counts.most_common(1)[0]
-    if often * 2 <= len(shapes):
-        return None
+    size = shapes[0][0]
+    if any(shape[0] != size for shape in shapes):
+        size, often = Counter(shape[0] for shape in shapes).most_common(1)[0]
+        if often * 2 <= len(shapes):
+            return None
     sequence_first = any(
         len(shape) > 1 and shape[0] == size != micro_batch == shape[1] for shape in shapes
     )

@@ -40,8 +40,8 @@ from dsguard.runtime.run import Boundary
 
 _UNSEEN = "a zero_grad() of the module, or something like it,"
 
-_stepping: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Base optimizers that an engine is stepping right now; engines may share one."""
+_stepping: set[int] = set()
+"""The ``id`` of base optimizers that an engine is stepping right now; engines may share one."""
 
 
 class DeepSpeedHooks:
@@ -57,6 +57,8 @@ class DeepSpeedHooks:
         self._engine_backward = False
         self._around_engine = 0
         """Backward passes since the last ``step()`` that ``engine.backward`` did not start."""
+        self._watches_outputs = True
+        """Whether backward passes are looked for that ``engine.backward`` does not start."""
         self._divided = False
         self._had_gradient = False
         self._epochs = 0
@@ -113,26 +115,31 @@ class DeepSpeedHooks:
     def _forward(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(*args, **kwargs)
-        training = self._tap.contain("forward", self._before_forward, args, kwargs)
+        followed = self._tap.contain("forward", self._before_forward, args, kwargs)
         output = original(*args, **kwargs)
-        if training:
+        if followed:
             self._tap.contain("forward", self._after_forward, output)
         return output
 
     def _before_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Count it; whether its output has to be followed into the backward pass."""
         if in_autograd():  # checkpointing runs it again
+            if not self._engine_backward and not self._windows.forwards_since_step:
+                self._around_engine += 1  # for the first time, as far as gradients go
             return False
-        training = self._view.engine.module.training
+        training = self._view.training()
         if not training or not self._is_grad_enabled():
             self._windows.forward_without_gradient()
             if not training and self._windows.open:
                 self._tap.tell(EvaluationForward(self._run))
             return False
         self._look_at_gradients()
-        size = batch_size(args, kwargs, self._view.micro_batch())
+        micro_batch = self._view.micro_batch()
+        size = batch_size(args, kwargs, micro_batch)
         self._windows.forward(size)
-        self._tap.tell(Forward(self._run, size, bool(kwargs)))
-        return True
+        if self._run.probing or size != micro_batch:
+            self._tap.tell(Forward(self._run, size, bool(kwargs)))
+        return self._run.probing or self._watches_outputs
 
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
@@ -179,7 +186,9 @@ class DeepSpeedHooks:
         self._run.through_engine = True
         self._run.reduced = self._view.ends_window(accumulation)
         self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
-        self._tap.tell(Backward(self._run, loss, self._divided))
+        windows = self._windows
+        if self._run.probing or not windows.forwards or windows.open > accumulation:
+            self._tap.tell(Backward(self._run, loss, self._divided))
 
     # Step
 
@@ -195,7 +204,11 @@ class DeepSpeedHooks:
 
     def _before_step(self) -> None:
         around, self._around_engine = self._around_engine, 0
-        if self._windows.since_step == 0 and around:
+        by_engine = self._windows.since_step > 0
+        if not by_engine and not self._watches_outputs and self._windows.forwards_since_step:
+            around = around or 1  # nobody has looked; from now on somebody does
+        self._watches_outputs = not by_engine
+        if not by_engine and around:
             # loss.backward() on the engine's output; beside engine.backward() such a pass is
             # a gradient penalty or the like and no micro-batch.
             accumulation = self._view.accumulation()
@@ -205,7 +218,9 @@ class DeepSpeedHooks:
                 self._tap.tell(Backward(self._run, None, True))
         self._run.boundary = self._view.boundary()
         self._look_at_scheduler()
-        self._tap.tell(StepCalled(self._run))
+        ordinary = self._windows.since_step == 1 and self._run.boundary is not Boundary.MANUAL
+        if self._run.probing or not ordinary:
+            self._tap.tell(StepCalled(self._run))
 
     def _after_step(self) -> None:
         self._windows.step_returned()
@@ -219,13 +234,13 @@ class DeepSpeedHooks:
         base = engine.basic_optimizer
         self._inside += 1
         if base is not None:
-            _stepping.add(base)
+            _stepping.add(id(base))
         try:
             result = original(*args, **kwargs)
         finally:
             self._inside -= 1
             if base is not None:
-                _stepping.discard(base)
+                _stepping.discard(id(base))
         if before is not None:
             self._tap.contain("the optimizer step", self._after_model_step, before)
         return result
@@ -279,7 +294,7 @@ class DeepSpeedHooks:
             self._inside -= 1
 
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._inside and optimizer not in _stepping:
+        if not self._inside and id(optimizer) not in _stepping:
             what = f"{type(optimizer).__name__}.step()"
             self._tap.contain("the optimizer", self._stepped_around, what, False)
 

@@ -27,23 +27,24 @@ class Schedule:
             hash(scheduler)
         except TypeError:  # no scheduler, or one that cannot be watched
             self._names = []
+        self._seen: int | None = None
         self.left_by_engine()
 
     def left_by_engine(self) -> None:
         """The engine has moved it, or it was loaded: it stands where it should."""
-        position = self._position()
+        self._seen = position = self._position()
         if position is not None:
             _left_at[self._scheduler()] = position
 
     def moved(self) -> int:
         """Steps that something else than an engine has moved it since the last question."""
         position = self._position()
-        if position is None:
+        if position is None or position == self._seen:
             return 0
+        self._seen = position
         scheduler = self._scheduler()
         before = _left_at.get(scheduler, position)
-        if position != before:
-            _left_at[scheduler] = position
+        _left_at[scheduler] = position
         return position - before
 
     def _position(self) -> int | None:

@@ -59,7 +59,9 @@ class Tap:
         steps = self.run.windows.optimizer_steps
         self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
         self.at_step(window)
-        self.tell(OptimizerStepped(self.run, window))
+        ordinary = window.applied and window.micro_batches == window.expected
+        if self.run.probing or not ordinary or window.expected != self.run.accumulation():
+            self.tell(OptimizerStepped(self.run, window))
         self.run.resized = False
 
     def forget_parameters(self) -> None:
