@@ -2,23 +2,22 @@
 
     python benchmarks/guard.py [ZERO-STAGE]
 
-One process, one engine: blocks of micro-steps with the guard and without it in turn, so that a
-busy machine slows both. Each is timed as processor time, with the guard after its first windows,
-in which it looks closer. Of each kind the best block counts.
+One process, one engine: blocks of windows with the guard and without it in turn, so that a busy
+machine slows both; with the guard after its first windows, in which it looks closer. A micro-step
+is the median of those at its place in the window.
 """
 
 from __future__ import annotations
 
-import functools
 import importlib
 import logging
-import math
 import os
+import statistics
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 os.environ.update(DS_ACCELERATOR="cpu", DS_BUILD_OPS="0", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
 
@@ -30,9 +29,10 @@ from dsguard import guard
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 
 ACCUMULATION = 4
-BLOCK = 40
+BLOCK = 10
 BLOCKS = 60
-WARM_UP = 24
+WARM_UP = 6
+Spent: TypeAlias = "defaultdict[Any, list[int]]"
 HOOKS = {
     "forward: what goes in": "_before_forward",
     "forward: what comes out": "_after_forward",
@@ -62,42 +62,46 @@ def engine(stage: int, width: int, layers: int) -> Any:
     return made
 
 
-def run(trained: Any, batch: torch.Tensor, micro_steps: int) -> float:
-    """Processor time of one micro-step, in µs."""
-    start = time.thread_time_ns()
-    for _ in range(micro_steps):
-        trained.backward(trained(batch).square().mean())
-        trained.step()
-    return (time.thread_time_ns() - start) / micro_steps / 1e3
+def run(trained: Any, batch: torch.Tensor, windows: int, spent: Spent | None = None) -> None:
+    """So many windows; what each micro-step takes goes into ``spent``, by place in its window."""
+    for _ in range(windows):
+        for place in range(ACCUMULATION):
+            start = time.perf_counter_ns()
+            trained.backward(trained(batch).square().mean())
+            trained.step()
+            if spent is not None:
+                spent[place].append(time.perf_counter_ns() - start)
 
 
-def compare(trained: Any, batch: torch.Tensor, blocks: int, block: int) -> tuple[float, float]:
+def typical(spent: Spent) -> float:
+    """A micro-step in µs."""
+    return statistics.mean(statistics.median(times) for times in spent.values()) / 1e3
+
+
+def compare(trained: Any, batch: torch.Tensor, blocks: int) -> tuple[float, float]:
     """A micro-step without the guard, and what the guard adds, in µs."""
     run(trained, batch, WARM_UP)
-    bare = guarded = float("inf")
+    bare, guarded = defaultdict(list), defaultdict(list)
     for _ in range(blocks):
         with guard(trained, on_violation="record"):
             run(trained, batch, WARM_UP)
-            guarded = min(guarded, run(trained, batch, block))
-        run(trained, batch, ACCUMULATION)
-        bare = min(bare, run(trained, batch, block))
-    return bare, guarded - bare
+            run(trained, batch, BLOCK, guarded)
+        run(trained, batch, 1)
+        run(trained, batch, BLOCK, bare)
+    return typical(bare), typical(guarded) - typical(bare)
 
 
-def breakdown(trained: Any, batch: torch.Tensor) -> dict[str, float]:
-    """µs a micro-step in each hook in the best of several blocks, the clock's time taken out."""
-    spent: Counter[str] = Counter()
-    best: dict[str, float] = {}
-    clock = min(-(time.thread_time_ns() - time.thread_time_ns()) for _ in range(1000))
+def breakdown(trained: Any, batch: torch.Tensor, blocks: int) -> dict[str, float]:
+    """µs a micro-step in each hook, with the clock's time."""
+    spent: Spent = defaultdict(list)
 
     def timed(name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(hook)
         def wrapper(*args: Any) -> Any:
-            start = time.thread_time_ns()
+            start = time.perf_counter_ns()
             try:
                 return hook(*args)
             finally:
-                spent[name] += time.thread_time_ns() - start - clock
+                spent[name].append(time.perf_counter_ns() - start)
 
         return wrapper
 
@@ -107,15 +111,15 @@ def breakdown(trained: Any, batch: torch.Tensor) -> dict[str, float]:
     try:
         with guard(trained, on_violation="record"):
             run(trained, batch, WARM_UP)
-            for _ in range(BLOCKS):
-                spent.clear()
-                run(trained, batch, BLOCK)
-                for name in HOOKS:
-                    best[name] = min(best.get(name, math.inf), spent[name] / BLOCK / 1e3)
+            spent.clear()
+            run(trained, batch, blocks * BLOCK)
     finally:
         for method, hook in kept.items():
             setattr(DeepSpeedHooks, method, hook)
-    return best
+    calls = blocks * BLOCK * ACCUMULATION
+    return {
+        name: statistics.median(times) * len(times) / calls / 1e3 for name, times in spent.items()
+    }
 
 
 def main() -> None:
@@ -131,14 +135,14 @@ def main() -> None:
     small, large = engine(stage, 8, 2), engine(stage, 384, 8)
     batch, wide = torch.randn(8, 8), torch.randn(8, 384)
     table = Table("a micro-step", "bare, µs", "guard, µs", "ratio", title=f"guard, ZeRO-{stage}")
-    for name, trained, x, blocks, block in (
-        ("tiny model", small, batch, BLOCKS, BLOCK),
-        ("larger model", large, wide, BLOCKS // 3, BLOCK // 2),
+    for name, trained, x, blocks in (
+        ("tiny model", small, batch, BLOCKS),
+        ("larger model", large, wide, BLOCKS // 3),
     ):
-        bare, added = compare(trained, x, blocks, block)
+        bare, added = compare(trained, x, blocks)
         table.add_row(name, f"{bare:.0f}", f"{added:.1f}", f"{1 + added / bare:.4f}")
     hooks = Table("hook", "µs a micro-step", title="where, on the tiny model")
-    spent = breakdown(small, batch)
+    spent = breakdown(small, batch, BLOCKS)
     for name, cost in spent.items():
         hooks.add_row(name, f"{cost:.2f}")
     hooks.add_row("together", f"{sum(spent.values()):.2f}")
