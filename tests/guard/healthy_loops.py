@@ -77,11 +77,15 @@ def told(guarded: Guard) -> list[str]:
     return [f"{f.severity.value} {f.rule}: {f.message}" for f in guarded.findings]
 
 
-def matrix(stages: list[int]) -> dict[str, dict[str, Any]]:
+def matrix(
+    stages: list[int],
+    precisions: tuple[str, ...] = ("fp32", "bf16"),
+    loaders: tuple[str, ...] = ("own", "deepspeed"),
+) -> dict[str, dict[str, Any]]:
     """Every combination of precision, accumulation, loader and optimizer at these stages."""
     outcomes = {}
     for stage, precision, accumulation, loader, optimizer in itertools.product(
-        stages, ("fp32", "bf16"), (1, 2, 4), ("own", "deepspeed"), ("client", "json")
+        stages, precisions, (1, 2, 4), loaders, ("client", "json")
     ):
         name = f"zero{stage}-{precision}-{accumulation}-{loader}-{optimizer}"
         settings = config(stage, precision, accumulation)

@@ -67,6 +67,7 @@ def traces() -> dict[int, dict[str, Any]]:
         for name, guarding in (("alive_without", False), ("alive", True)):
             engine, _ = initialize(config(stage, accumulation=2))
             watched = guard(engine) if guarding else None
+            assert (watched is not None) == guarding
             train(engine, 4)
             alive = weakref.ref(engine)
             del engine
@@ -170,14 +171,13 @@ def collectives(every: int) -> dict[str, Any]:
 
 
 def _counted(calls: list[str]) -> Any:
-    patches = mock.patch.multiple(
+    return mock.patch.multiple(
         dist,
         **{
             name: _counting(name, getattr(dist, name), calls)
             for name in ("all_gather", "all_gather_object", "all_reduce", "barrier", "broadcast")
         },
     )
-    return patches
 
 
 def _counting(name: str, function: Any, calls: list[str]) -> Any:
