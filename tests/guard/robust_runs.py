@@ -13,6 +13,7 @@ import weakref
 from typing import Any
 from unittest import mock
 
+import deepspeed
 import torch
 import torch.distributed as dist
 
@@ -44,8 +45,11 @@ def digests() -> dict[str, tuple[str, str]]:
 
 def _digest(engine: Any) -> str:
     digest = hashlib.sha256()
-    for parameter in engine.module.parameters():
-        digest.update(getattr(parameter, "ds_tensor", parameter).detach().float().numpy().tobytes())
+    parameters = list(engine.module.parameters())
+    # A rank's own share of a parameter ends in memory that nobody has written.
+    with deepspeed.zero.GatheredParameters(parameters):
+        for parameter in parameters:
+            digest.update(parameter.detach().float().numpy().tobytes())
     return digest.hexdigest()
 
 
