@@ -31,6 +31,8 @@ def batch_size(
     engine expects: a second dimension of that size where the first is another means that the
     sequence comes first.
     """
+    if micro_batch and not kwargs and _all_hold(args, micro_batch):
+        return micro_batch
     shapes: list[tuple[int, ...]] = []
     stack: list[Any] = [kwargs, *reversed(args)] if kwargs else list(reversed(args))
     seen = 0
@@ -56,6 +58,15 @@ def batch_size(
         elif type(part).__module__ != "builtins" and hasattr(part, "__dict__"):
             stack.extend(list(vars(part).values())[:_NODES])
     return _common(shapes, micro_batch)
+
+
+def _all_hold(args: tuple[Any, ...], micro_batch: int) -> bool:
+    """Whether these are tensors of as many samples as the engine counts, and nothing else."""
+    for part in args:
+        shape = getattr(part, "shape", None)
+        if not shape or shape[0] != micro_batch:
+            return False
+    return bool(args)
 
 
 def _of_mapping(batch: Any) -> int | None:

@@ -1,6 +1,8 @@
 """The moments of a run at which rules are asked, and what can be seen at each.
 
-Adapters make them; rules read them. Counts are those of this rank.
+Adapters make them; rules read them. Counts are those of this rank. After the first clean
+windows an ordinary forward, backward pass or step is told in a sample of windows only: one
+with a batch of the engine's size, within the accumulation, or with one backward pass.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
+from dsguard.runtime.engines.schedule import Schedule
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
@@ -39,8 +40,8 @@ from dsguard.runtime.run import Boundary
 
 _UNSEEN = "a zero_grad() of the module, or something like it,"
 
-_stepping: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Base optimizers that an engine is stepping right now; engines may share one."""
+_stepping: set[int] = set()
+"""The ``id`` of base optimizers that an engine is stepping right now; engines may share one."""
 
 
 class DeepSpeedHooks:
@@ -56,10 +57,12 @@ class DeepSpeedHooks:
         self._engine_backward = False
         self._around_engine = 0
         """Backward passes since the last ``step()`` that ``engine.backward`` did not start."""
+        self._watches_outputs = True
+        """Whether backward passes are looked for that ``engine.backward`` does not start."""
         self._divided = False
         self._had_gradient = False
         self._epochs = 0
-        self._scheduler_at = self._scheduler_position(engine)
+        self._schedule = Schedule(engine.lr_scheduler)
         self._watched: Any = _first_trainable(engine)
         self._attach(engine)
 
@@ -112,27 +115,32 @@ class DeepSpeedHooks:
     def _forward(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(*args, **kwargs)
-        training = self._tap.contain("forward", self._before_forward, args, kwargs)
+        followed = self._tap.contain("forward", self._before_forward, args, kwargs)
         output = original(*args, **kwargs)
-        if training:
+        if followed:
             self._tap.contain("forward", self._after_forward, output)
         return output
 
     def _before_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Count it; whether its output has to be followed into the backward pass."""
         if in_autograd():  # checkpointing runs it again
+            if not self._engine_backward and not self._windows.forwards_since_step:
+                self._around_engine += 1  # for the first time, as far as gradients go
             return False
-        training = self._view.engine.module.training
+        training = self._view.training()
         if not training or not self._is_grad_enabled():
             self._windows.forward_without_gradient()
             if not training and self._windows.open:
                 self._tap.tell(EvaluationForward(self._run))
             return False
         self._look_at_gradients()
-        size = batch_size(args, kwargs, self._view.micro_batch())
+        micro_batch = self._view.micro_batch()
+        size = batch_size(args, kwargs, micro_batch)
         self._windows.forward(size)
         self._tap.batch(args, kwargs)
-        self._tap.tell(Forward(self._run, size, bool(kwargs)))
-        return True
+        if self._run.probing or size != micro_batch:
+            self._tap.tell(Forward(self._run, size, bool(kwargs)))
+        return self._run.probing or self._watches_outputs
 
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
@@ -179,7 +187,9 @@ class DeepSpeedHooks:
         self._run.through_engine = True
         self._run.reduced = self._view.ends_window(accumulation)
         self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
-        self._tap.tell(Backward(self._run, loss, self._divided))
+        windows = self._windows
+        if self._run.probing or not windows.forwards or windows.open > accumulation:
+            self._tap.tell(Backward(self._run, loss, self._divided))
 
     # Step
 
@@ -195,7 +205,11 @@ class DeepSpeedHooks:
 
     def _before_step(self) -> None:
         around, self._around_engine = self._around_engine, 0
-        if self._windows.since_step == 0 and around:
+        by_engine = self._windows.since_step > 0
+        if not by_engine and not self._watches_outputs and self._windows.forwards_since_step:
+            around = around or 1  # nobody has looked; from now on somebody does
+        self._watches_outputs = not by_engine
+        if not by_engine and around:
             # loss.backward() on the engine's output; beside engine.backward() such a pass is
             # a gradient penalty or the like and no micro-batch.
             accumulation = self._view.accumulation()
@@ -205,7 +219,9 @@ class DeepSpeedHooks:
                 self._tap.tell(Backward(self._run, None, True))
         self._run.boundary = self._view.boundary()
         self._look_at_scheduler()
-        self._tap.tell(StepCalled(self._run))
+        ordinary = self._windows.since_step == 1 and self._run.boundary is not Boundary.MANUAL
+        if self._run.probing or not ordinary:
+            self._tap.tell(StepCalled(self._run))
 
     def _after_step(self) -> None:
         self._windows.step_returned()
@@ -219,13 +235,13 @@ class DeepSpeedHooks:
         base = engine.basic_optimizer
         self._inside += 1
         if base is not None:
-            _stepping.add(base)
+            _stepping.add(id(base))
         try:
             result = original(*args, **kwargs)
         finally:
             self._inside -= 1
             if base is not None:
-                _stepping.discard(base)
+                _stepping.discard(id(base))
         if before is not None:
             self._tap.contain("the optimizer step", self._after_model_step, before)
         return result
@@ -237,7 +253,7 @@ class DeepSpeedHooks:
 
     def _after_model_step(self, skipped_before: int) -> None:
         engine = self._view.engine
-        self._scheduler_at = self._scheduler_position(engine)
+        self._schedule.left_by_engine()
         self._had_gradient = False
         self._tap.close_window(applied=engine.skipped_steps == skipped_before)
 
@@ -281,7 +297,7 @@ class DeepSpeedHooks:
             self._inside -= 1
 
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._inside and optimizer not in _stepping:
+        if not self._inside and id(optimizer) not in _stepping:
             what = f"{type(optimizer).__name__}.step()"
             self._tap.contain("the optimizer", self._stepped_around, what, False)
 
@@ -313,10 +329,9 @@ class DeepSpeedHooks:
             self._tap.tell(GradientsZeroed(self._run, _UNSEEN, True))
 
     def _look_at_scheduler(self) -> None:
-        position = self._scheduler_position(self._view.engine)
-        before, self._scheduler_at = self._scheduler_at, position
-        if position is not None and before is not None and position != before:
-            self._tap.tell(SchedulerMoved(self._run, position - before))
+        times = self._schedule.moved()
+        if times:
+            self._tap.tell(SchedulerMoved(self._run, times))
 
     # Changing, saving, loading
 
@@ -370,7 +385,7 @@ class DeepSpeedHooks:
         residue = engine.micro_steps % accumulation if counted else 0
         self._windows.reopen(residue, accumulation)
         self._windows.step_returned()
-        self._scheduler_at = self._scheduler_position(engine)
+        self._schedule.left_by_engine()
         self._had_gradient = False
         self._around_engine = 0
         self._tap.forget_parameters()
@@ -385,16 +400,6 @@ class DeepSpeedHooks:
         if self._epochs > 1 and not self._inside:
             self._tap.contain("the loader", self._tap.tell, EpochEnded(self._run))
         return original(*args, **kwargs)
-
-    @staticmethod
-    def _scheduler_position(engine: Any) -> int | None:
-        """Where the scheduler stands: PyTorch counts ``last_epoch``, DeepSpeed its iterations."""
-        scheduler = engine.lr_scheduler
-        for name in ("last_batch_iteration", "last_epoch"):
-            position = getattr(scheduler, name, None)
-            if isinstance(position, int):
-                return position
-        return None
 
 
 def _first_trainable(engine: Any) -> weakref.ReferenceType[Any] | None:

@@ -102,6 +102,11 @@ class DeepSpeedView:
         """What the script has set through ``set_gradient_accumulation_boundary``."""
         return bool(self.engine.__dict__.get("_is_gradient_accumulation_boundary"))
 
+    def training(self) -> bool:
+        """Whether the module is in training mode."""
+        # Not engine.module: that is looked up in three dicts.
+        return bool(self.engine._modules["module"].training)
+
     def unsynchronised(self) -> bool:
         """Inside ``no_sync()`` or ``coalesce_grad_reduction()``."""
         return bool(self.engine.__dict__.get("inside_no_sync_ctxt"))

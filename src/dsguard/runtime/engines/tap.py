@@ -70,7 +70,9 @@ class Tap:
         self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
         try:
             self.at_step(window)
-            self.tell(OptimizerStepped(self.run, window))
+            ordinary = window.applied and window.micro_batches == window.expected
+            if self.run.probing or not ordinary or window.expected != self.run.accumulation():
+                self.tell(OptimizerStepped(self.run, window))
         finally:
             self.recorder.step(window, self.run.windows)
             self.run.resized = False

@@ -44,6 +44,8 @@ def step_off_boundary(moment: OptimizerStepped, report: Reporter) -> Iterator[Fi
     if run.boundary is Boundary.ENGINE:
         if any(rule in run.said for rule in _TOLD_BY):
             return
+        if window.unsynchronised and run.engine.accumulation() == 1 and not run.asked(_STEPS):
+            return  # no_sync() and coalesce_grad_reduction() let the script accumulate
     else:
         # The script ends its windows itself. A short one at the end of an epoch is usual, and
         # some loops choose the number anew each time.
