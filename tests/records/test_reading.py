@@ -11,8 +11,9 @@ import pytest
 
 from dsguard.records.buckets import buckets, edges
 from dsguard.records.columns import UNKNOWN
-from dsguard.records.overview import Overview, overview
+from dsguard.records.overview import overview
 from dsguard.records.reading import RecordError, read_sessions
+from dsguard.records.report import Overview
 from dsguard.records.run import read_run
 from tests.conftest import Dsguard
 from tests.records.made import found, header, step, summary, write

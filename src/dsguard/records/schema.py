@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from dsguard.records.overview import Overview
 from dsguard.records.reading import LINES
+from dsguard.records.report import Overview
 
 OVERVIEW: TypeAdapter[Overview] = TypeAdapter(Overview)
 

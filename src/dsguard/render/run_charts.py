@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from dsguard.records.buckets import Buckets, buckets, edges
-from dsguard.records.overview import Overview, gravity, off, step_seconds
+from dsguard.records.overview import gravity, off, step_seconds
+from dsguard.records.report import Overview
 from dsguard.records.run import RecordedRun
 
 BUCKETS = 1200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsguard.records.overview import Overview
+from dsguard.records.report import Overview
 from dsguard.records.schema import OVERVIEW
 
 

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from dsguard.model.finding import Severity
 from dsguard.records.buckets import buckets, edges
-from dsguard.records.overview import Overview, Spread, Violation, gravity, off
+from dsguard.records.overview import gravity, off
+from dsguard.records.report import Overview, Spread, Violation
 from dsguard.records.run import RecordedRun
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint

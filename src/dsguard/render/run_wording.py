@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsguard.records.overview import Start, Violation, WindowKind
+from dsguard.records.report import Start, Violation, WindowKind
 
 
 def number(value: float) -> str:

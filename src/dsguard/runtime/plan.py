@@ -12,7 +12,7 @@ from dsguard.runtime.contracts import asked_by
 from dsguard.runtime.expectation import Expectation, Expected
 from dsguard.runtime.reporting import Notebook
 from dsguard.runtime.rule import GuardRule
-from dsguard.runtime.sinks import Sink
+from dsguard.runtime.sink import Sink
 
 
 @dataclass(frozen=True)

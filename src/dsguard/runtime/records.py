@@ -17,7 +17,7 @@ from dsguard.model.record import FoundLine, HeaderLine, StepLine, SummaryLine, r
 from dsguard.runtime.gauges import Gauges
 from dsguard.runtime.later import Later
 from dsguard.runtime.run import Engine
-from dsguard.runtime.sinks import Sink
+from dsguard.runtime.sink import Sink
 from dsguard.runtime.summary import Summary
 from dsguard.runtime.tokens import count_tokens
 from dsguard.runtime.windows import Window, Windows

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from dsguard import __version__
-from dsguard.records.overview import Overview
+from dsguard.records.report import Overview
 from dsguard.records.run import RecordedRun
 from dsguard.render.run_charts import charts
 from dsguard.render.run_page.body import body

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dsguard.records.overview import Overview, Violation, gravity, off
+from dsguard.records.overview import gravity, off
+from dsguard.records.report import Overview, Violation
 from dsguard.render.run_page.escaping import safe
 from dsguard.render.run_wording import amount, duration, number, place, seen, setting, short, window
 

@@ -156,7 +156,7 @@
       const first = data.from[view.from], last = data.to[view.to - 1];
       g.fillStyle = colour("soft");
       g.textBaseline = "alphabetic";
-      for (const step of ticks(first, last, Math.max(2, this.width / 110))) {
+      for (const step of ticks(first, last, Math.max(3, this.width / 100))) {
         if (!Number.isInteger(step) || step < first || step > last) continue;
         const x = this.x(place(step)), text = number(step), half = g.measureText(text).width / 2;
         g.textAlign = x + half > LEFT + this.width ? "right" : x - half < LEFT - 20 ? "left" : "center";

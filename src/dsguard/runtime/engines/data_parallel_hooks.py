@@ -102,6 +102,7 @@ class DataParallelHooks:
         if training and not again:
             self._look_at_gradients()
             self._count(seen)
+            self._tap.batch(args, kwargs)
             self._tap.tell(Forward(self._run, seen.size, seen.keywords))
         for tensor in tensors:
             tensor.grad_fn.register_prehook(functools.partial(self._gradient, seen))
@@ -131,6 +132,7 @@ class DataParallelHooks:
             return
         if not seen.counted:  # a model that is trained in evaluation mode
             self._count(seen)
+            self._windows.tokens(None, None)  # its batch is gone
             self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
         self._windows.backward(self._view.expected_accumulation(), synchronised)
         self._tap.tell(Backward(self._run, None, False), in_autograd=True)

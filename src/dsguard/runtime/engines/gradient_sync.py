@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from dsguard.runtime.ranks import rank_and_world_size
+
 
 class GradientSync(Protocol):
     """One way of averaging gradients, as it stands on a model."""
@@ -174,6 +176,4 @@ def _size(process_group: Any) -> int:
 
 def world_size() -> int:
     """Ranks of the run; 1 without a process group."""
-    import torch.distributed as dist
-
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+    return rank_and_world_size()[1]
