@@ -61,36 +61,43 @@ def rewrite(path: Path, name: str, old: str, new: str) -> None:
         raise WriteError(name, f"cannot be written: {error.strerror or error}") from None
 
 
-def write(path: Path, name: str, text: str) -> None:
-    """Write a file of dsguard's own, new or in place of an older one.
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of dsguard's own, new or in place of an older one, whose mode it keeps.
+
+    A symbolic link is followed; a pipe or device is written to.
 
     Raises:
-        WriteError: it cannot be written; an older one is left alone.
+        OSError: it cannot be written; an older file is left alone and nothing is left behind.
     """
-    try:
-        real = Path(os.path.realpath(path))
-        _put(real, text, real.stat() if real.exists() else None)
-    except OSError as error:
-        raise WriteError(name, f"cannot be written: {error.strerror or error}") from None
+    target = Path(os.path.realpath(path))
+    if not target.exists():
+        _put(target, text, None)
+    elif target.is_file():
+        with target.open("ab"):  # replacing would not ask whether the file may be written
+            state = target.stat()
+        _put(target, text, state)
+    else:
+        target.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _put(path: Path, text: str, state: os.stat_result | None) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())
         if state is None:
-            os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101
+            temporary.chmod(0o666 & ~_umask())
         else:
             with suppress(OSError, AttributeError):  # only the owner of all files may do it
                 os.chown(temporary, state.st_uid, state.st_gid)
-            os.chmod(temporary, stat.S_IMODE(state.st_mode))  # noqa: PTH101
-        os.replace(temporary, path)  # noqa: PTH105
+            temporary.chmod(stat.S_IMODE(state.st_mode))
+        temporary.replace(path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
+            temporary.unlink()
         raise
 
 

@@ -121,6 +121,7 @@ def _last_place(document: Document, home: Object) -> _Place | None:
             if any(start < line_end < end for start, end in document.comments):
                 return None
             at = line_end
+    indent = indent if own_line else ""
     return _Place(end if comma is None else None, at, separator, indent, trailing)
 
 

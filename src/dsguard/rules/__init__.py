@@ -14,6 +14,9 @@ from pathlib import Path
 from dsguard.facts.case import Case
 from dsguard.model.rule import Rule
 
+CRASH = "internal-error"
+"""The rule under whose name a crash is reported."""
+
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule[Case], ...]:

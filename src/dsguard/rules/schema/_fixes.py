@@ -76,12 +76,17 @@ def fix_of(case: Case, problem: Problem) -> Fix | None:
 
 def _rename(case: Case, problem: Problem) -> Fix | None:
     """Spell a key right where one spelling is meant and its place in the block is free."""
-    if problem.belongs or len(problem.suggestions) != 1:
+    if problem.belongs:
         return None
-    (name,) = problem.suggestions
     written = split_pointer(problem.pointer)[-1]
-    if SequenceMatcher(None, written, name).ratio() < _SURE:
+    alike = [
+        name
+        for name in problem.suggestions
+        if SequenceMatcher(None, written, name).ratio() >= _SURE
+    ]
+    if len(alike) != 1:
         return None
+    (name,) = alike
     return _renamed(case, problem, name, _safety(problem, _sibling(problem, name)))
 
 
