@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from dsguard.checking import Settings, check_source, read_command, report_of
+from dsguard.checking import Settings, check_source, read_command
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import resolve_target
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import Command
 from dsguard.model.report import Report
 from dsguard.model.source import Source
+from dsguard.policy import Policy, make_report
 from dsguard.reading.load import load_path
 
 FrontEnd = Literal["auto", "plain", "transformers", "accelerate", "lightning"]
@@ -149,4 +150,4 @@ def _report(
     elif launch is not None:
         command = Command.of_words(launch)
     read = read_command(command, settings) if command is not None else None
-    return report_of([check_source(source, read, settings, config_path=path)])
+    return make_report((check_source(source, read, settings, config_path=path),), Policy())

@@ -12,22 +12,22 @@ from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
+from dsguard.facts.watch import WatchedCase
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
+from dsguard.model.directive import Directive
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
-from dsguard.model.report import Check, Failure, Report, SkippedRule, Target
+from dsguard.model.report import Check, SkippedRule, Target
 from dsguard.model.rule import Rule
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
-from dsguard.rules import all_rules, find_rule
+from dsguard.rules import CRASH, all_rules, find_rule
 from dsguard.script.load import load_script
 from dsguard.script.script import Script
-
-CRASH = "internal-error"
-"""The rule that stands for one that crashed."""
+from dsguard.suppression.collect import collect
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,15 @@ def check_source(
     if shown is None:
         shown = launch.command.source if launch is not None else Source("<none>", "", False)
     document, unreadable = _read(config)
+    directives: tuple[Directive, ...] = ()
+    judged: frozenset[str] = frozenset()
     try:
+        script = _read_script(launch, settings)
+        directives = collect(document, launch, script)
         case = resolve(
             document,
             launch,
-            _read_script(launch, settings),
+            script,
             settings.target,
             settings.options,
             folder=settings.folder,
@@ -77,7 +81,7 @@ def check_source(
             unreadable=unreadable,
         )
         facts = case.facts
-        findings, skipped = _run_rules(case, settings.rules, shown)
+        findings, skipped, judged = _run_rules(case, settings.rules, shown)
     except Exception as error:
         facts, skipped = Facts({}), ()
         findings = (_crash(shown, "the resolution of facts", error),)
@@ -88,13 +92,9 @@ def check_source(
         facts=facts,
         findings=findings,
         skipped=skipped,
+        directives=directives,
+        judged=judged,
     )
-
-
-def report_of(checks: Sequence[Check], failures: Sequence[Failure] = ()) -> Report:
-    """The report of some checks; a rule that crashed makes it incomplete."""
-    crashed = any(finding.rule == CRASH for check in checks for finding in check.findings)
-    return Report(tuple(checks), tuple(failures), crashed)
 
 
 def surroundings(settings: Settings) -> Surroundings:
@@ -129,9 +129,10 @@ def _read_script(launch: LaunchContext | None, settings: Settings) -> Script | N
 
 def _run_rules(
     case: Case, rules: Sequence[Rule[Case]], shown: Source
-) -> tuple[tuple[Finding, ...], tuple[SkippedRule, ...]]:
+) -> tuple[tuple[Finding, ...], tuple[SkippedRule, ...], frozenset[str]]:
     findings: list[Finding] = []
     skipped: list[SkippedRule] = []
+    judged: set[str] = set()
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
             continue
@@ -141,12 +142,16 @@ def _run_rules(
             reason = fact.reason if isinstance(fact, Unknown) else "its sources disagree"
             skipped.append(SkippedRule(rule.meta.slug, missing, reason))
             continue
+        watched = WatchedCase(case)
         try:
-            findings.extend(list(rule.findings(case)))
+            findings.extend(list(rule.findings(watched)))
         except Exception as error:
             findings.append(_crash(shown, f"the rule {rule.meta.slug}", error))
+        else:
+            if not watched.lacked:
+                judged.add(rule.meta.slug)
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
-    return tuple(findings), tuple(skipped)
+    return tuple(findings), tuple(skipped), frozenset(judged)
 
 
 def _crash(shown: Source, what: str, error: Exception) -> Finding:

@@ -9,6 +9,7 @@ import typer
 
 from dsguard import __version__
 from dsguard.cli.commands import (
+    baseline,
     check,
     diff,
     explain,
@@ -38,6 +39,7 @@ app.command("report")(report.report)
 app.command("schema")(schema.schema)
 app.command("upgrade-check")(upgrade_check.upgrade_check)
 app.command("server")(server.server)
+app.add_typer(baseline.app)
 app.command("explain")(explain.explain)
 app.command("rules")(rules.rules)
 

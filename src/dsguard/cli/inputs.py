@@ -11,12 +11,13 @@ from pathlib import Path
 
 from dsguard.checking import Settings, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
-from dsguard.cli.pair import Input, pair_of_launch
+from dsguard.cli.pair import STDIN, Input, pair_of_launch
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
+from dsguard.paths import Globs
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
@@ -28,21 +29,37 @@ _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
 def collect(
-    names: Sequence[str], command: Command | None, settings: Settings
+    names: Sequence[str],
+    command: Command | None,
+    settings: Settings,
+    *,
+    subject: str = "launch command",
+    shown: Path | None = None,
+    exclude: Globs | None = None,
 ) -> tuple[list[Input], list[Failure]]:
-    """The pairs that the arguments make; a config that is not named comes from the launch."""
+    """The pairs that the arguments make; a config that is not named comes from the launch.
+
+    Args:
+        names: files and folders, as seen from the working folder.
+        command: the launch command, read as from ``settings.folder``.
+        settings: how to check.
+        subject: what the launch is called in failures.
+        shown: ``settings.folder`` as seen by the user; None where that is the user's own.
+        exclude: files to leave out where a folder is searched.
+    """
+    exclude = exclude or Globs((), settings.folder)
     launch = read_command(command, settings) if command is not None else None
     inputs: list[Input] = []
     failures: list[Failure] = []
     script = _started_script(launch, settings) if launch is not None else ""
     if script:
         help = f"check the script itself: dsguard check {shlex.quote(script)}"
-        return [], [Failure("launch command", f"starts {script}, a script of its own", help)]
+        return [], [Failure(subject, f"starts {script}, a script of its own", help)]
     if not names and launch is not None:
-        _sort_in(pair_of_launch(launch, settings, "launch command"), inputs, failures)
+        _sort_in(pair_of_launch(launch, settings, subject, shown=shown), inputs, failures)
     for name in names:
         try:
-            for found in _from_name(name, launch, settings):
+            for found in _from_name(name, launch, settings, exclude):
                 _sort_in(found, inputs, failures)
         except ReadError as error:
             failures.append(Failure(error.subject, error.message, error.help))
@@ -72,7 +89,7 @@ def _sort_in(found: Input | Failure, inputs: list[Input], failures: list[Failure
 
 
 def _from_name(
-    name: str, launch: LaunchContext | None, settings: Settings
+    name: str, launch: LaunchContext | None, settings: Settings, exclude: Globs
 ) -> Iterator[Input | Failure]:
     if not name:
         raise ReadError("''", "is no file name", "is a variable of the shell empty?")
@@ -83,7 +100,7 @@ def _from_name(
     if _is_folder(path):
         if not os.access(path, os.R_OK | os.X_OK):
             raise ReadError(name, "may not be read by this user", "check its permissions")
-        found = list(_configs_below(path, launch, settings))
+        found = list(_configs_below(path, launch, settings, exclude))
         if not found:
             raise ReadError(
                 name,
@@ -112,10 +129,10 @@ def _from_name(
 
 def _standard_input() -> Source:
     if sys.stdin is None:  # closed by the caller, as `<&-` does
-        raise ReadError("<stdin>", "is closed")
-    source = load_bytes(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>")
+        raise ReadError(STDIN, "is closed")
+    source = load_bytes(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN)
     if holds_launches(source):
-        raise ReadError("<stdin>", "is a script, not a config", "pass the script as a file")
+        raise ReadError(STDIN, "is a script, not a config", "pass the script as a file")
     return source
 
 
@@ -127,13 +144,13 @@ def _is_folder(path: Path) -> bool:
 
 
 def _configs_below(
-    folder: Path, launch: LaunchContext | None, settings: Settings
+    folder: Path, launch: LaunchContext | None, settings: Settings, exclude: Globs
 ) -> Iterator[Input | Failure]:
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if any(part.startswith(".") or part in _SKIPPED for part in inside[:-1]):
             continue
-        if path.suffix not in _CONFIG_SUFFIXES or _is_folder(path):
+        if path.suffix not in _CONFIG_SUFFIXES or exclude.match(str(path)) or _is_folder(path):
             continue
         try:
             source = load_path(path, str(path))

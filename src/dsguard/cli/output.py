@@ -1,13 +1,11 @@
-"""Writing to standard output and to files."""
+"""Writing to standard output."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import typer
 
@@ -36,29 +34,6 @@ def emit_utf8(text: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()
-
-
-def write_file(path: Path, text: str) -> None:
-    """Write a text as UTF-8: whole or not at all, so that nobody reads half a report.
-
-    A link is followed, and the mode of an existing file is kept. A pipe or device is written to.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8", newline="\n")
-        return
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        if target.exists():
-            with target.open("ab"):  # replacing would not ask whether the file may be written
-                shutil.copymode(target, beside)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 @contextmanager

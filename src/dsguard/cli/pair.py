@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dsguard.checking import Settings, check_source
@@ -16,6 +16,9 @@ from dsguard.model.source import Location, Source
 from dsguard.model.tree import Document
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
+
+STDIN = "<stdin>"
+"""The name of a config that comes through standard input."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,17 @@ class Input:
             return True
         return _names_config(self.launch)
 
+    @property
+    def editable(self) -> bool:
+        """Whether the config is a file of its own, or standard input."""
+        if not isinstance(self.config, Source):
+            return False
+        return self.path is not None or self.config.name == STDIN
+
     def check(self) -> Check:
         """Run the check."""
-        return check_source(self.config, self.launch, self.settings, config_path=self.path)
+        check = check_source(self.config, self.launch, self.settings, config_path=self.path)
+        return replace(check, editable=self.editable)
 
 
 def pair_of_launch(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -10,14 +12,15 @@ from pathlib import Path
 
 import typer
 
-from dsguard.cli.output import emit, emit_utf8, stdout_look, write_file
+from dsguard.cli.output import emit, emit_utf8, stdout_look
 from dsguard.model.report import Report
 from dsguard.render.concise import render_concise
 from dsguard.render.github import render_github
 from dsguard.render.json_report import render_json
 from dsguard.render.sarif import render_sarif
-from dsguard.render.stream import ColorChoice, Look
+from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.render.text import render_text
+from dsguard.writing import write_whole
 
 _OPTION = "--output-format"
 
@@ -92,16 +95,26 @@ def _output(text: str) -> Output:
 
 
 def write_report(
-    report: Report, outputs: Sequence[Output], *, verbose: int, quiet: bool, color: ColorChoice
+    report: Report,
+    outputs: Sequence[Output],
+    *,
+    verbose: int,
+    quiet: bool,
+    color: ColorChoice,
+    aside: bool = False,
 ) -> None:
     """Write a report to all its outputs; files are written only when all have been rendered.
+
+    ``aside`` leaves standard output to something else: the report goes to standard error.
 
     Raises:
         typer.BadParameter: a file cannot be written.
     """
     ready: list[tuple[Output, str]] = []
     for output in outputs:
-        if output.path is None:
+        if output.path is None and aside:
+            look = look_of(sys.stderr, os.environ, color)
+        elif output.path is None:
             look = stdout_look(color)
         else:
             look = Look(color=color is ColorChoice.ALWAYS, unicode=True, columns=None)
@@ -109,13 +122,15 @@ def write_report(
     for output, text in ready:
         if output.path is not None:
             try:
-                write_file(output.path, text)
+                write_whole(output.path, text)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise typer.BadParameter(
                     f"cannot write {output.path}: {reason}",
                     param_hint="--output-format/--output-file",
                 ) from None
+        elif aside:
+            typer.echo(text, err=True, nl=False)
         elif output.format in _FOR_PROGRAMS:
             emit_utf8(text)
         else:

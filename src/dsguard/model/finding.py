@@ -76,11 +76,16 @@ class Edit:
 
 @dataclass(frozen=True)
 class Fix:
-    """A way out. ``title`` is an imperative clause without a full stop."""
+    """A way out. ``title`` is an imperative clause without a full stop.
+
+    ``pointers`` are the JSON pointers that the edits change besides the finding's own, such as the
+    new name of a key; whatever else would change refuses the fix when it is applied.
+    """
 
     title: str
     safety: Safety
     edits: tuple[Edit, ...] = ()
+    pointers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

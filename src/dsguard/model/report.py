@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from dsguard.model.directive import Directive
 from dsguard.model.fact import FactName, Facts
-from dsguard.model.finding import Finding, Severity
+from dsguard.model.finding import Finding, Safety, Severity
 
 
 class TargetOrigin(str, Enum):
@@ -44,7 +45,10 @@ class Check:
     """One (config, launch) pair.
 
     ``config`` is the file's name as given, None where the launch names no readable config;
-    ``launch`` the launch command as one line, None where none was given.
+    ``launch`` the launch command as one line, None where none was given. ``directives`` are those
+    of all files that were read. ``judged`` are the rules that knew all they asked for, so that
+    their silence means that there is nothing to find. ``editable`` says that the config is a file
+    of its own, or standard input, so that fixes can be applied to it.
     """
 
     config: str | None
@@ -53,6 +57,21 @@ class Check:
     facts: Facts
     findings: tuple[Finding, ...] = ()
     skipped: tuple[SkippedRule, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    judged: frozenset[str] = frozenset()
+    editable: bool = False
+
+    def fixable(self, safety: Safety) -> list[Finding]:
+        """The findings whose fix is of this kind and can be applied to the config."""
+        return [
+            finding
+            for finding in self.findings
+            if self.editable
+            and finding.location.source.name == self.config
+            and finding.fix is not None
+            and finding.fix.edits
+            and finding.fix.safety is safety
+        ]
 
 
 @dataclass(frozen=True)
@@ -72,6 +91,8 @@ class Report:
     """Everything one call found out.
 
     ``failures`` and findings of the rule ``internal-error`` make the answer incomplete.
+    ``suppressed`` and ``baselined`` count the findings that are left out because a comment, a
+    setting or the baseline says so; ``fixed`` those that are gone because their fix was applied.
     """
 
     checks: tuple[Check, ...]
@@ -79,6 +100,7 @@ class Report:
     crashed: bool = False
     suppressed: int = 0
     baselined: int = 0
+    fixed: int = 0
 
     @property
     def findings(self) -> list[tuple[int, Finding]]:

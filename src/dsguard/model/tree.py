@@ -197,6 +197,29 @@ class Document:
         return member, node
 
 
+def leaves(root: Node) -> Iterator[tuple[str, str, str]]:
+    """Every value under a node by pointer, type and content; repeated keys come one by one.
+
+    ``1``, ``1.0`` and ``true`` are three contents. An object or array has none of its own.
+    """
+    stack: list[tuple[str, Node]] = [("", root)]
+    while stack:
+        pointer, node = stack.pop()
+        if isinstance(node, Scalar):
+            yield pointer, type(node.value).__name__, repr(node.value)
+            continue
+        yield pointer, type(node).__name__, ""
+        if isinstance(node, Object):
+            stack += [(join_pointer(pointer, member.key), member.node) for member in node.members]
+        else:
+            stack += [(join_pointer(pointer, index), item) for index, item in enumerate(node.items)]
+
+
+def same_value(one: Node, other: Node) -> bool:
+    """Whether two nodes hold the same value, to the type of every number."""
+    return sorted(leaves(one)) == sorted(leaves(other))
+
+
 def join_pointer(parent: str, token: str | int) -> str:
     """The pointer of a child: ``/`` and ``~`` in keys are escaped as RFC 6901 says."""
     return f"{parent}/{str(token).replace('~', '~0').replace('/', '~1')}"

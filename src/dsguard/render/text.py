@@ -14,7 +14,7 @@ from packaging.version import Version
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from dsguard.model.finding import Finding, Severity
+from dsguard.model.finding import Finding, Safety, Severity
 from dsguard.model.report import Check, Failure, Report, Target, TargetOrigin
 from dsguard.model.source import Location, Source
 from dsguard.render.characters import ellipsis, sentence
@@ -151,9 +151,14 @@ class _Page:
         ]
         hidden = [
             f"{number} {what}"
-            for number, what in ((report.suppressed, "suppressed"), (report.baselined, "baselined"))
+            for number, what in (
+                (report.fixed, "fixed"),
+                (report.suppressed, "suppressed"),
+                (report.baselined, "baselined"),
+            )
             if number
         ]
+        hidden += _fixable(report)
         found = f"Found {', '.join(problems)}" if problems else "No problems found"
         if hidden:
             found += f" ({', '.join(hidden)})"
@@ -210,6 +215,18 @@ class _Page:
 
     def _safe(self, text: str) -> str:
         return sentence(text, unicode=self._unicode)
+
+
+def _fixable(report: Report) -> list[str]:
+    """How many findings the options of fixing would repair."""
+    safe, unsafe = (
+        sum(len(check.fixable(safety)) for check in report.checks)
+        for safety in (Safety.SAFE, Safety.UNSAFE)
+    )
+    words = [f"{safe} fixable with --fix"] if safe else []
+    if unsafe:
+        words.append(f"{unsafe} {'more ' if safe else ''}fixable with --fix --unsafe-fixes")
+    return words
 
 
 def _amount(checks: Sequence[Check]) -> str:

@@ -72,6 +72,6 @@ def check_name(check: Check) -> str:
     return f"{config}, launched by: {check.launch}" if check.launch is not None else config
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as ``1 file`` or ``3 files``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun, such as ``1 file`` or ``3 files``; ``nouns`` if not by an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"

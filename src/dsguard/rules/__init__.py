@@ -5,6 +5,7 @@ Nothing lists them: :func:`all_rules` walks the packages, so adding a rule is ad
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from functools import lru_cache
@@ -13,6 +14,9 @@ from typing import Any
 
 from dsguard.facts.case import Case
 from dsguard.model.rule import Rule
+
+CRASH = "internal-error"
+"""The rule under whose name a crash is reported."""
 
 
 @lru_cache(maxsize=1)
@@ -25,6 +29,8 @@ def all_rules() -> tuple[Rule[Case], ...]:
     """
     rules: list[Rule[Case]] = []
     for family in pkgutil.iter_modules(__path__):
+        if not family.ispkg:
+            continue
         package = importlib.import_module(f"{__name__}.{family.name}")
         for module in pkgutil.iter_modules(package.__path__):
             if not module.name.startswith("_"):
@@ -43,6 +49,13 @@ def find_rule(name: str) -> Rule[Case] | None:
         if name.upper() == rule.meta.code or name == rule.meta.slug:
             return rule
     return None
+
+
+def did_you_mean(name: str) -> str:
+    """A way out for whoever names a rule that does not exist."""
+    known = [text for rule in all_rules() for text in (rule.meta.slug, rule.meta.code)]
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else "`dsguard rules` lists them"
 
 
 def page(rule: Rule[Any]) -> str:

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dsguard.checking import report_of
+from dsguard.checking import Settings
 from dsguard.cli import options
-from dsguard.cli.inputs import collect
+from dsguard.cli.fixing import FixedConfig, check_again, fix_inputs, write_all
+from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE
+from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look
 from dsguard.cli.pair import Input
+from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.reporting import complete_format, outputs_of, write_report
 from dsguard.model.finding import Severity
-from dsguard.model.report import Check, Report
+from dsguard.model.report import Check, Failure, Report
+from dsguard.model.source import Source
+from dsguard.policy import make_report
+from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
+from dsguard.render.wording import counted
+from dsguard.settings.load import Project
+from dsguard.settings.model import FailOn
 
 _MANY = 50
 """From so many files a progress bar is shown on a terminal."""
-
-
-class FailOn(str, Enum):
-    """What ``--fail-on`` may say."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
-    NEVER = "never"
 
 
 def check(
@@ -47,12 +46,27 @@ def check(
     world_size: options.WorldSize = None,
     hostfile: options.Hostfile = None,
     gpus_per_node: options.GpusPerNode = None,
-    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    front_end: options.FrontEnd = None,
+    jobs: options.Jobs = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Exit with 1 from this severity upwards.")
-    ] = FailOn.ERROR,
+        FailOn | None,
+        typer.Option(help="Exit with 1 from this severity upwards. Default: error."),
+    ] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Apply the fixes that keep what is trained.")
+    ] = False,
+    unsafe_fixes: Annotated[
+        bool,
+        typer.Option(
+            "--unsafe-fixes", help="With --fix or --diff: those that change training, too."
+        ),
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what --fix would change; write nothing.")
+    ] = False,
+    baseline: options.BaselineFile = None,
     output_format: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,6 +93,9 @@ def check(
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     color: options.Color = ColorChoice.AUTO,
+    isolated: options.Isolated = False,
+    settings_file: options.SettingsFile = None,
+    force_exclude: options.ForceExclude = False,
 ) -> None:
     """Check configs together with the launch command behind --.
 
@@ -88,22 +105,65 @@ def check(
     Exit codes: 0 nothing found, 1 an error found, 2 wrong usage, 3 the answer is incomplete.
     """
     launch: LaunchWords = context.obj
-    if not configs and not launch.given:
-        raise typer.BadParameter(
-            "name a config, a folder or - for standard input, or give a launch command after --",
-            param_hint="CONFIG",
+
+    def judged_by(project: Project) -> Settings:
+        return options.settings_of(
+            project, target, world_size, hostfile, gpus_per_node, front_end, select, ignore
         )
-    launch.refuse_empty()
+
+    if unsafe_fixes and not (fix or diff):
+        raise typer.BadParameter("needs --fix or --diff beside it", param_hint="--unsafe-fixes")
     outputs = outputs_of(output_format, output_file)
-    settings = options.settings_of(
-        target, world_size, hostfile, gpus_per_node, front_end, select, ignore
-    )
-    command = launch.command()
-    inputs, failures = collect(configs or (), command, settings)
+    with mistakes_told():
+        project = load_project(settings_file, isolated=isolated)
+        policy = policy_of(project, judged_by(project), baseline)
+        inputs, failures = gather(
+            configs or (), launch, project, judged_by, jobs, force_exclude=force_exclude
+        )
     checks = _check_all(inputs)
-    report = report_of(checks, failures)
-    write_report(report, outputs, verbose=verbose, quiet=quiet, color=color)
-    raise typer.Exit(exit_code(report, fail_on))
+    fixed: list[FixedConfig] = []
+    if fix or diff:
+        fixed, refused = fix_inputs(inputs, checks, policy, unsafe=unsafe_fixes)
+        failures += refused
+    if diff:
+        raise typer.Exit(_show_diff(fixed, failures, color))
+    if fix:
+        fixed, refused = write_all(fixed)
+        failures += refused
+        checks = check_again(inputs, checks, fixed)
+    report = make_report(checks, policy, failures)
+    report = replace(report, fixed=sum(one.count for one in fixed))
+    text = _text_through(inputs, fixed) if fix else None
+    if text is not None:
+        emit_utf8(text)
+    write_report(report, outputs, verbose=verbose, quiet=quiet, color=color, aside=text is not None)
+    raise typer.Exit(exit_code(report, fail_on or project.settings.fail_on or FailOn.ERROR))
+
+
+def _show_diff(
+    fixed: Sequence[FixedConfig], failures: Sequence[Failure], color: ColorChoice
+) -> int:
+    """Print what fixing would change, and give the exit code."""
+    look = stdout_look(color)
+    for one in fixed:
+        emit_utf8(one.diff(color=look.color))
+    number = sum(one.count for one in fixed)
+    typer.echo(f"Would fix {counted(number, 'problem')} in {counted(len(fixed), 'file')}", err=True)
+    if failures:
+        typer.echo(render_concise(Report((), tuple(failures)), unicode=False), err=True, nl=False)
+        return INCOMPLETE
+    return int(bool(fixed))
+
+
+def _text_through(inputs: Sequence[Input], fixed: Sequence[FixedConfig]) -> str | None:
+    """The text that came through standard input, with its fixes; None where nothing came."""
+    for one in fixed:
+        if one.path is None:
+            return one.new.text
+    for item in inputs:
+        if item.editable and item.path is None and isinstance(item.config, Source):
+            return item.config.text
+    return None
 
 
 def _check_all(inputs: Sequence[Input]) -> list[Check]:

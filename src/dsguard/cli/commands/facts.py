@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from dsguard.checking import Settings
 from dsguard.cli import options
-from dsguard.cli.inputs import collect
+from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
+from dsguard.cli.project import load_project, mistakes_told
 from dsguard.model.fact import FACT_NAMES, FactName
 from dsguard.model.report import Check, Report
 from dsguard.render.chain import render_chain
@@ -21,6 +23,9 @@ from dsguard.render.facts_table import render_facts
 from dsguard.render.json_report import render_json
 from dsguard.render.stream import ColorChoice, Look
 from dsguard.render.text import render_text
+from dsguard.settings.load import Project
+
+_NOTHING = "name a config, or give a launch command after --"
 
 
 class FactsFormat(str, Enum):
@@ -47,7 +52,10 @@ def facts(
     world_size: options.WorldSize = None,
     hostfile: options.Hostfile = None,
     gpus_per_node: options.GpusPerNode = None,
-    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    front_end: options.FrontEnd = None,
+    jobs: options.Jobs = None,
+    isolated: options.Isolated = False,
+    settings_file: options.SettingsFile = None,
     output_format: Annotated[
         FactsFormat, typer.Option("--output-format", "-o", help="How to report.")
     ] = FactsFormat.TEXT,
@@ -66,17 +74,19 @@ def facts(
     Example: dsguard facts ds_config.json -- deepspeed --num_gpus 4 train.py
     """
     launch: LaunchWords = context.obj
-    if config is None and not launch.given:
-        raise typer.BadParameter(
-            "name a config, or give a launch command after --", param_hint="CONFIG"
-        )
-    launch.refuse_empty()
     explained = _fact_name(explain) if explain is not None else None
-    # Facts need no rules: their findings are `dsguard check`'s.
-    settings = options.settings_of(target, world_size, hostfile, gpus_per_node, front_end)
-    settings = replace(settings, rules=())
-    command = launch.command()
-    inputs, failures = collect([config] if config is not None else (), command, settings)
+
+    def judged_by(project: Project) -> Settings:
+        settings = options.settings_of(
+            project, target, world_size, hostfile, gpus_per_node, front_end
+        )
+        # Facts need no rules: their findings are `dsguard check`'s.
+        return replace(settings, rules=())
+
+    names = [config] if config is not None else []
+    with mistakes_told():
+        project = load_project(settings_file, isolated=isolated)
+        inputs, failures = gather(names, launch, project, judged_by, jobs, nothing=_NOTHING)
     report = Report(tuple(item.check() for item in inputs), tuple(failures))
     look = stdout_look(color)
     if output_format is FactsFormat.JSON:

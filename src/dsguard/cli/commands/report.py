@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look, write_file
+from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
 from dsguard.records.overview import overview
 from dsguard.records.reading import RecordError
 from dsguard.records.run import read_run
@@ -17,6 +17,7 @@ from dsguard.render.run_json import render_run_json
 from dsguard.render.run_page import render_run_page
 from dsguard.render.run_text import render_run
 from dsguard.render.stream import ColorChoice
+from dsguard.writing import write_whole
 
 
 class ReportFormat(str, Enum):
@@ -67,7 +68,7 @@ def _write(path: Path, page: str, record: Path) -> None:
     if path.exists() and path.samefile(record):
         raise typer.BadParameter("that is the record itself", param_hint="--html")
     try:
-        write_file(path, page)
+        write_whole(path, page)
     except OSError as error:
         _fail(f"cannot write {path}: {error.strerror or error}")
     typer.echo(f"wrote {path}", err=True)

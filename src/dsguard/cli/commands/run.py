@@ -17,19 +17,23 @@ from typing import Annotated, NoReturn, TypeAlias
 
 import typer
 
-from dsguard.checking import Settings, report_of
+from dsguard.checking import Settings
 from dsguard.cli import options
-from dsguard.cli.commands.check import FailOn, exit_code
+from dsguard.cli.commands.check import exit_code
 from dsguard.cli.contracts import contract_of
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, write_file
+from dsguard.cli.output import INCOMPLETE
+from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.ranks import Seat, seat_of
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
+from dsguard.policy import Policy, make_report
 from dsguard.render.facts_table import render_facts
 from dsguard.render.stream import ColorChoice, look_of
 from dsguard.render.text import render_text
+from dsguard.settings.model import FailOn
+from dsguard.writing import write_whole
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
@@ -48,12 +52,13 @@ def run(
     world_size: options.WorldSize = None,
     hostfile: options.Hostfile = None,
     gpus_per_node: options.GpusPerNode = None,
-    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    front_end: options.FrontEnd = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Do not start the command from this severity upwards.")
-    ] = FailOn.ERROR,
+        FailOn | None,
+        typer.Option(help="Do not start the command from this severity upwards. Default: error."),
+    ] = None,
     fail_closed: Annotated[
         bool,
         typer.Option("--fail-closed", help="Do not start it either where the check is incomplete."),
@@ -77,6 +82,9 @@ def run(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only findings.")] = False,
     color: options.Color = ColorChoice.AUTO,
+    baseline: options.BaselineFile = None,
+    isolated: options.Isolated = False,
+    settings_file: options.SettingsFile = None,
 ) -> None:
     """Check a launch, then start it in place of dsguard.
 
@@ -91,16 +99,20 @@ def run(
         raise typer.BadParameter("give the launch command after --", param_hint="--")
     launch.refuse_empty()
     seat = seat_of(os.environ)
-    settings = options.settings_of(
-        target, world_size, hostfile, gpus_per_node, front_end, select, ignore
-    )
+    with mistakes_told():
+        project = load_project(settings_file, isolated=isolated)
+        settings = options.settings_of(
+            project, target, world_size, hostfile, gpus_per_node, front_end, select, ignore
+        )
+        policy = policy_of(project, settings, baseline)
+    limit = fail_on or project.settings.fail_on or FailOn.ERROR
     if world_size is None and seat is not None:
         said = Origin(OriginKind.ENVIRONMENT, argument=seat.variable)
         ranks = replace(settings.options, world_size=seat.world_size, world_size_from=said)
         settings = replace(settings, options=ranks)
     words, variables = _split_assignments(launch.words)
     try:
-        judged = _judge(config, launch, settings, fail_on, color, quiet)
+        judged = _judge(config, launch, settings, policy, limit, color, quiet)
     except typer.BadParameter:
         raise
     except Exception:
@@ -145,6 +157,7 @@ def _judge(
     config: str | None,
     launch: LaunchWords,
     settings: Settings,
+    policy: Policy,
     fail_on: FailOn,
     color: ColorChoice,
     quiet: bool,
@@ -152,7 +165,7 @@ def _judge(
     names = [config] if config is not None else []
     inputs, failures = collect(names, launch.command(), settings)
     checks = [item.check() for item in inputs]
-    report = report_of(checks, failures)
+    report = make_report(checks, policy, failures)
     look = look_of(sys.stderr, os.environ, color)
     text = ""
     if not quiet:
@@ -188,7 +201,7 @@ def _environment(
         environ[VARIABLE] = str(path.absolute())
         if seat is None or seat.rank == 0:
             try:
-                write_file(path, contract(2) + "\n")
+                write_whole(path, contract(2) + "\n")
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise typer.BadParameter(

@@ -11,6 +11,7 @@ from dsguard.cli import options
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, emit, stdout_look
+from dsguard.cli.project import load_project, mistakes_told
 from dsguard.facts.target import TargetError, resolve_target
 from dsguard.model.finding import Severity
 from dsguard.model.report import Report, TargetOrigin
@@ -37,7 +38,9 @@ def upgrade_check(
     world_size: options.WorldSize = None,
     hostfile: options.Hostfile = None,
     gpus_per_node: options.GpusPerNode = None,
-    front_end: options.FrontEnd = options.FrontEndChoice.AUTO,
+    front_end: options.FrontEnd = None,
+    isolated: options.Isolated = False,
+    settings_file: options.SettingsFile = None,
     color: options.Color = ColorChoice.AUTO,
 ) -> None:
     """Show what changes between two releases of DeepSpeed.
@@ -53,8 +56,16 @@ def upgrade_check(
         )
     launch.refuse_empty()
     releases = _release(old, "--from"), _release(new, "--to", newest=True)
-    settings = options.settings_of(str(releases[1]), world_size, hostfile, gpus_per_node, front_end)
     names = [config] if config is not None else ()
+    with mistakes_told():
+        settings = options.settings_of(
+            load_project(settings_file, isolated=isolated),
+            str(releases[1]),
+            world_size,
+            hostfile,
+            gpus_per_node,
+            front_end,
+        )
     inputs, failures = collect(names, launch.command(), settings)
     look = stdout_look(color)
     if failures:

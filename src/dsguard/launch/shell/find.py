@@ -14,18 +14,20 @@ from pathlib import PurePath
 from dsguard.launch.context import Argument, Command
 from dsguard.launch.shell.makefile import recipes
 from dsguard.launch.shell.markdown import fences
+from dsguard.launch.shell.parse import Parser
 from dsguard.launch.shell.slurm import directives, job_state
 from dsguard.launch.shell.starts import Start, start_of
 from dsguard.launch.shell.state import State
 from dsguard.launch.shell.text import Text
 from dsguard.launch.shell.walk import Met, walk
-from dsguard.model.source import Source
+from dsguard.model.source import Source, Span
 
 _SCRIPTS = (
     ".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm", ".job", ".pbs", ".qsub", ".lsf",
 )  # fmt: skip
 _MAKEFILES = ("makefile", "gnumakefile")
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
+_COMMENT_LINE = re.compile(r"^[ \t]*(#[^\r\n]*)", re.MULTILINE)
 _LARGEST = 1 << 20
 """A longer text is no launch script."""
 
@@ -69,6 +71,21 @@ def find_launches(source: Source) -> list[FoundLaunch]:
     starts = {start for start, _ in found}
     best = next((start for start in Start if start in starts), None)
     return [launch for start, launch in found if start is best]
+
+
+def comments_of(source: Source) -> list[Span]:
+    """The comments of a file of launches; of a Makefile those that fill their line.
+
+    Markdown shows commands and has no comments of its own.
+    """
+    reader = _reader(source)
+    if reader is _makefile:
+        return [Span(*match.span(1)) for match in _COMMENT_LINE.finditer(source.text)]
+    if reader is not _script or len(source.text) > _LARGEST:
+        return []
+    parser = Parser(source.text)
+    parser.whole()
+    return sorted(parser.comments)
 
 
 def _reader(source: Source) -> Callable[[Source], list[Met]] | None:

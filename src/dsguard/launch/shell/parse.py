@@ -28,6 +28,7 @@ from dsguard.launch.shell.syntax import (
 )
 from dsguard.launch.shell.words import BLANK, WordParser
 from dsguard.launch.words import ShellSyntaxError
+from dsguard.model.source import Span
 
 DECLARATIONS = ("export", "declare", "typeset", "local", "readonly")
 """Commands whose arguments are assignments."""
@@ -65,6 +66,7 @@ class Parser(WordParser):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.heredocs: list[_Heredoc] = []
+        self.comments: set[Span] = set()
 
     def whole(self) -> Parsed:
         """All commands, up to the first place that bash could not read."""
@@ -147,7 +149,8 @@ class Parser(WordParser):
                 self.at = self.text.index("\n", self.at) + 1
             elif self.text[self.at] == "#":
                 end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end == -1 else end
+                start, self.at = self.at, len(self.text) if end == -1 else end
+                self.comments.add(Span(start, self.at))
             else:
                 return
 

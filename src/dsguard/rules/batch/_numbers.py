@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dsguard.facts.case import Case
-from dsguard.facts.equation import BatchEquation, number, solve
+from dsguard.facts.equation import BatchEquation, number
+from dsguard.facts.what_if import batch_with
 from dsguard.frontends.requests import Request
-from dsguard.model.fact import Fact, FactName, Known, OriginKind
+from dsguard.model.fact import FactName, Known, OriginKind
 from dsguard.model.finding import Because
 from dsguard.model.source import Location
 
@@ -57,13 +58,4 @@ def place(case: Case, *names: FactName) -> Location:
 
 def with_accumulation(case: Case, request: Request) -> BatchEquation:
     """The equation as it would be if the config gave the accumulation that is asked for."""
-
-    def given(name: FactName, fact: Fact) -> Fact | None:
-        return fact if name in case.batch.given else None
-
-    return solve(
-        given("train_batch_size", case.batch.train),
-        given("micro_batch_size", case.batch.micro),
-        Known(request.value, request.origin),
-        case.batch.data_parallel,
-    )
+    return batch_with(case, "gradient_accumulation_steps", Known(request.value, request.origin))

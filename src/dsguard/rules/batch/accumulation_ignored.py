@@ -20,6 +20,7 @@ from dsguard.model.finding import (
     Severity,
 )
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules._effect import effect
 from dsguard.rules.batch._numbers import counted, with_accumulation
 
 _KEY = "gradient_accumulation_steps"
@@ -61,9 +62,10 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         else (request.origin.location or case.document.locate(""))
     )
     fix = None
-    if given and with_accumulation(case, request).failure is None:
+    then = with_accumulation(case, request)
+    if given and then.failure is None:
         fix = Fix(
-            f"set {_KEY} to {request.value} in {name}",
+            f"set {_KEY} to {request.value} in {name}{effect(case, then)}",
             Safety.UNSAFE,
             (Edit(at.span.start, at.span.end, str(request.value)),),
         )

@@ -9,6 +9,7 @@ from dsguard.facts.equation import BatchFailure, number
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules._effect import effect_of_key
 from dsguard.rules.batch._numbers import counted, place, reasons
 
 
@@ -36,7 +37,8 @@ def batch_size_mismatch(case: Case, report: Reporter) -> Iterator[Finding]:
     fix = None
     if case.document is not None and float(product).is_integer():
         fix = Fix(
-            f"set train_batch_size to {number(product)}",
+            f"set train_batch_size to {number(product)}"
+            + effect_of_key(case, "train_batch_size", int(product)),
             Safety.UNSAFE,
             (Edit(at.span.start, at.span.end, number(product)),),
         )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from dsguard.facts.case import Case
 from dsguard.model.fact import Origin, OriginKind
-from dsguard.model.finding import Because, Consequence, Finding, Severity
+from dsguard.model.finding import Because, Consequence, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
-from dsguard.model.tree import join_pointer
+from dsguard.model.tree import Document, Member, Object, join_pointer, same_value
+from dsguard.reading.editing import remove_member
 
 
 @rule(
@@ -42,5 +43,17 @@ def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
                 f"{again.key} is already written on line {line}; {outcome}",
                 Consequence.REFUSED if refused else Consequence.DIFFERS,
                 because=(Because(again.key, first.node.value, Origin(OriginKind.CONFIG, before)),),
+                fix=_without(document, pointer, node, again),
                 help=f"keep one {again.key}",
             )
+
+
+def _without(document: Document, pointer: str, parent: Object, again: Member) -> Fix | None:
+    """Take the repetition out, where all that stand there say the same."""
+    said = [member.node for member in parent.members if member.key == again.key]
+    if not all(same_value(node, said[0]) for node in said[1:]):
+        return None
+    edits = remove_member(document, parent, again)
+    if edits is None:
+        return None
+    return Fix("remove it, as it says the same", Safety.SAFE, edits, (pointer,))

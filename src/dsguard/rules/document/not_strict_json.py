@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from dsguard.facts.case import Case
-from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
-from dsguard.model.tree import Deviation, Document
+from dsguard.model.tree import Deviation, DeviationKind, Document
 
 _SHOWN = 8
 
@@ -35,8 +36,29 @@ def not_strict_json(case: Case, report: Reporter) -> Iterator[Finding]:
         f"{case.front_end.title} reads the config as strict JSON and stops here "
         f"({first.detail or first.kind.value}), where DeepSpeed's own reader takes HJSON",
         Consequence.REFUSED,
+        fix=_strict(case.document, stops),
         help="write strict JSON" + _others(case.document, others),
     )
+
+
+def _strict(document: Document, stops: Sequence[Deviation]) -> Fix | None:
+    """Change commas, quotes of keys and a byte order mark only, if that is all that is missing."""
+    edits = [_edit(document, deviation) for deviation in stops]
+    wanted = tuple(edit for edit in edits if edit is not None)
+    if len(wanted) < len(edits):
+        return None
+    return Fix("write strict JSON with the same values", Safety.SAFE, wanted)
+
+
+def _edit(document: Document, deviation: Deviation) -> Edit | None:
+    start, end = deviation.span
+    if deviation.kind in (DeviationKind.TRAILING_COMMA, DeviationKind.BYTE_ORDER_MARK):
+        return Edit(start, end, "")
+    if deviation.kind is DeviationKind.MISSING_COMMA:
+        return Edit(start, start, ",")
+    if deviation.kind is DeviationKind.UNQUOTED_KEY:
+        return Edit(start, end, json.dumps(document.source.slice(deviation.span)))
+    return None
 
 
 def _others(document: Document, deviations: Sequence[Deviation]) -> str:

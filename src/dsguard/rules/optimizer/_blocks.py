@@ -12,7 +12,7 @@ from packaging.version import Version
 from dsguard.facts.case import Case
 from dsguard.model.finding import Edit, Fix, Safety, Severity
 from dsguard.model.source import Location
-from dsguard.model.tree import Object
+from dsguard.model.tree import Object, join_pointer
 from dsguard.schema.keys import NEWEST_KNOWN
 from dsguard.schema.names import is_comment
 
@@ -65,13 +65,17 @@ def meant(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(by_plain[other] for other in close)
 
 
-def respelled(at: Location, name: str, guesses: tuple[str, ...]) -> Fix | None:
-    """The fix of a name in which only case or dashes are wrong."""
+def respelled(
+    at: Location, name: str, guesses: tuple[str, ...], *, key: bool = False
+) -> Fix | None:
+    """The fix of a name in which only case or dashes are wrong; ``key`` where it is a key."""
     if len(guesses) != 1 or _plain(guesses[0]) != _plain(name):
         return None
     # DeepSpeed stops over the name so far, so there is no training that would change.
     edit = Edit(at.span.start, at.span.end, f'"{guesses[0]}"')
-    return Fix(f"write {guesses[0]}", Safety.SAFE, (edit,))
+    parent = (at.pointer or "").rpartition("/")[0]
+    there = (join_pointer(parent, guesses[0]),) if key else ()
+    return Fix(f"write {guesses[0]}", Safety.SAFE, (edit,), there)
 
 
 def did_you_mean(guesses: tuple[str, ...]) -> str:

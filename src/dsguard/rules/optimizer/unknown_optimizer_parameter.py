@@ -65,7 +65,7 @@ def unknown_optimizer_parameter(case: Case, report: Reporter) -> Iterator[Findin
             severity=severity_of_unknown_name(case),
             confidence=trust_in_blocks(case),
             because=because,
-            fix=respelled(at, name, guesses),
+            fix=respelled(at, name, guesses, key=True),
             help=did_you_mean(guesses) or f"it takes {', '.join(sorted(takes))}",
         )
 

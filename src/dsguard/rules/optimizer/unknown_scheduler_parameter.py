@@ -50,6 +50,6 @@ def unknown_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
             Consequence.LATE,
             severity=severity_of_unknown_name(case),
             confidence=trust_in_blocks(case),
-            fix=respelled(at, name, guesses),
+            fix=respelled(at, name, guesses, key=True),
             help=did_you_mean(guesses) or f"it takes {', '.join(sorted(own.parameters))}",
         )

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from dsguard.facts.case import Case
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import (
     Because,
     Consequence,
-    Edit,
     Finding,
-    Fix,
-    Safety,
     Severity,
 )
 from dsguard.model.rule import Reporter
 from dsguard.model.tree import dotted
-from dsguard.schema.keys import find
+from dsguard.rules.schema._fixes import fix_of
 from dsguard.schema.problem import Problem, ProblemKind
 
 _SEVERITIES = {
@@ -31,11 +24,6 @@ _SEVERITIES = {
     Consequence.IGNORED: Severity.WARNING,
     Consequence.NOTE: Severity.INFO,
 }
-
-_SURE = 0.85
-"""How much alike two names are before one of them is taken for a slip of the other."""
-
-_JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def report_problems(case: Case, report: Reporter, kind: ProblemKind) -> Iterator[Finding]:
@@ -53,7 +41,7 @@ def report_problem(case: Case, report: Reporter, problem: Problem, help: str = "
         if node is not None:
             origin = Origin(OriginKind.CONFIG, case.document.locate(problem.other, "member"))
             because = (Because(dotted(problem.other), node.value, origin),)
-    fix = _rename(case, problem) or _retype(case, problem)
+    fix = fix_of(case, problem)
     return report(
         case.locate(problem),
         problem.message,
@@ -63,58 +51,6 @@ def report_problem(case: Case, report: Reporter, problem: Problem, help: str = "
         fix=fix,
         help=help or ("" if fix else _way_out(problem)),
     )
-
-
-def _rename(case: Case, problem: Problem) -> Fix | None:
-    """Spell a key right where one spelling is meant and its place in the block is free."""
-    if problem.kind is not ProblemKind.UNKNOWN_KEY or len(problem.suggestions) != 1:
-        return None
-    (name,) = problem.suggestions
-    parent, _, written = problem.pointer.rpartition("/")
-    if problem.belongs or case.document is None or case.document.get(f"{parent}/{name}"):
-        return None
-    if SequenceMatcher(None, written, name).ratio() < _SURE:
-        return None
-    span = case.document.locate(problem.pointer, "key").span
-    edit = Edit(span.start, span.end, json.dumps(name))
-    # A key that DeepSpeed ignored so far starts to count once it is spelled right.
-    return Fix(f"rename it to {name}", Safety.UNSAFE, (edit,))
-
-
-def _retype(case: Case, problem: Problem) -> Fix | None:
-    """Write a value in the type that is taken, where the text or switch leaves no doubt."""
-    if problem.kind is not ProblemKind.MISTYPED_VALUE:
-        return None
-    if isinstance(problem.value, str):
-        written = _literal(problem.value.strip(), problem.expected)
-    elif problem.value in (True, False) and find(f"{problem.pointer}/enabled"):
-        written = json.dumps({"enabled": problem.value})
-    else:
-        written = None
-    if written is None:
-        return None
-    span = case.locate(problem).span
-    # Where DeepSpeed stops over the value so far, there is no training that would change.
-    stops = problem.consequence in (Consequence.REFUSED, Consequence.LATE)
-    safety = Safety.SAFE if stops else Safety.UNSAFE
-    return Fix(f"write {written}", safety, (Edit(span.start, span.end, written),))
-
-
-def _literal(text: str, expected: str) -> str | None:
-    """The number or switch that a text spells, as JSON, if that is what is expected."""
-    if "true or false" in expected and text.lower() in ("true", "false"):
-        return text.lower()
-    if "number" not in expected:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    if "whole number" in expected:
-        return str(int(number)) if number.is_integer() else None
-    if not math.isfinite(number):
-        return None
-    return text if _JSON_NUMBER.fullmatch(text) else repr(number)
 
 
 def _way_out(problem: Problem) -> str:

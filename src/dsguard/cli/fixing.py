@@ -1,0 +1,133 @@
+"""``--fix`` and ``--diff``: fixing the configs of one call."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.text import Text
+
+from dsguard.cli.pair import Input
+from dsguard.fixing.passes import FixError, fix_config
+from dsguard.model.finding import Finding, Safety
+from dsguard.model.report import Check, Failure
+from dsguard.model.source import Source
+from dsguard.policy import Policy, make_report
+from dsguard.render.paint import paint
+from dsguard.writing import WriteError, rewrite
+
+
+@dataclass(frozen=True)
+class FixedConfig:
+    """A config whose text changes; ``path`` is None for standard input.
+
+    ``places`` are the indices of its checks, ``count`` is how many fixes were applied.
+    """
+
+    path: Path | None
+    old: Source
+    new: Source
+    places: tuple[int, ...]
+    count: int
+
+    def write(self) -> None:
+        """Put the new text into the file.
+
+        Raises:
+            WriteError: it cannot be written and is left alone.
+        """
+        if self.path is not None:
+            rewrite(self.path, self.old.name, self.old.text, self.new.text)
+
+    def diff(self, *, color: bool) -> str:
+        """The difference as a unified diff, which ``patch`` takes."""
+        lines = difflib.unified_diff(
+            self.old.text.splitlines(keepends=True),
+            self.new.text.splitlines(keepends=True),
+            self.old.name,
+            self.new.name,
+        )
+        return "".join(_diff_line(line, color=color) for line in lines)
+
+
+def fix_inputs(
+    inputs: Sequence[Input], checks: Sequence[Check], policy: Policy, *, unsafe: bool
+) -> tuple[list[FixedConfig], list[Failure]]:
+    """The configs that the fixes of some checks change, nothing of it written yet.
+
+    A config that several pairs share is fixed once, until none of its checks offers a fix.
+    """
+    fixed: list[FixedConfig] = []
+    failures: list[Failure] = []
+    kinds = (Safety.SAFE, Safety.UNSAFE) if unsafe else (Safety.SAFE,)
+    report = make_report(checks, policy)
+    for places in _by_file(inputs):
+        if not any(report.checks[index].fixable(kind) for index in places for kind in kinds):
+            continue
+        group = [inputs[index] for index in places]
+        first = group[0].config
+        assert isinstance(first, Source)
+
+        def find(source: Source, group: Sequence[Input] = group) -> Iterable[Finding]:
+            again = [replace(one, config=source).check() for one in group]
+            return [finding for _, finding in make_report(again, policy).findings]
+
+        try:
+            result = fix_config(first, find, unsafe=unsafe)
+        except FixError as error:
+            failures.append(Failure(first.name, error.message, error.help))
+            continue
+        if result.source.text != first.text:
+            fixed.append(
+                FixedConfig(group[0].path, first, result.source, tuple(places), result.count)
+            )
+    return fixed, failures
+
+
+def write_all(fixed: Sequence[FixedConfig]) -> tuple[list[FixedConfig], list[Failure]]:
+    """Write the fixed configs: those that are written, and why others are not."""
+    written: list[FixedConfig] = []
+    failures: list[Failure] = []
+    for one in fixed:
+        try:
+            one.write()
+        except WriteError as error:
+            failures.append(Failure(error.subject, error.message, error.help))
+        else:
+            written.append(one)
+    return written, failures
+
+
+def check_again(
+    inputs: Sequence[Input], checks: Sequence[Check], fixed: Sequence[FixedConfig]
+) -> list[Check]:
+    """The checks, those of fixed configs made anew."""
+    again = list(checks)
+    for one in fixed:
+        for index in one.places:
+            config = inputs[index].config
+            assert isinstance(config, Source)
+            source = replace(config, text=one.new.text)
+            again[index] = replace(inputs[index], config=source).check()
+    return again
+
+
+def _by_file(inputs: Sequence[Input]) -> Iterator[list[int]]:
+    groups: dict[Path | None, list[int]] = {}
+    for index, item in enumerate(inputs):
+        if item.editable:
+            key = item.path if item.path is None else item.path.absolute()
+            groups.setdefault(key, []).append(index)
+    yield from groups.values()
+
+
+def _diff_line(line: str, *, color: bool) -> str:
+    whole = line.endswith("\n")
+    if color:
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        styled = Text(line.rstrip("\r\n"), "bold" if line.startswith(("+++", "---")) else style)
+        painted = paint([styled], color=True).rstrip("\n")
+        line = painted + line[len(line.rstrip("\r\n")) :]
+    return line if whole else f"{line}\n\\ No newline at end of file\n"

@@ -1,0 +1,49 @@
+"""Which fixes of one text go together, and the text with them applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dsguard.model.finding import Edit, Finding, Fix, Safety
+from dsguard.model.source import Source
+
+
+def is_applicable(finding: Finding, source: Source, *, unsafe: bool) -> bool:
+    """Whether a finding's fix can be applied to a text without asking."""
+    fix = finding.fix
+    if fix is None or not fix.edits or finding.location.source is not source:
+        return False
+    return fix.safety is Safety.SAFE or (unsafe and fix.safety is Safety.UNSAFE)
+
+
+def together(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings whose fixes do not meet, first come first served.
+
+    Several checks of one config offer the same fix; it is taken once. Edits that touch count as
+    meeting: what one leaves behind may be what the other looks at. The rest has its turn in the
+    next pass, on the text that this one leaves.
+    """
+    chosen: list[Finding] = []
+    edits: list[Edit] = []
+    for finding in findings:
+        assert finding.fix is not None
+        if any(_meet(new, old) for new in finding.fix.edits for old in edits):
+            continue
+        edits += finding.fix.edits
+        chosen.append(finding)
+    return chosen
+
+
+def apply(text: str, fixes: Sequence[Fix]) -> str:
+    """The text with all edits of some fixes, which do not meet."""
+    edits = sorted((edit for fix in fixes for edit in fix.edits), key=lambda edit: edit.start)
+    parts: list[str] = []
+    at = 0
+    for edit in edits:
+        parts += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+def _meet(one: Edit, other: Edit) -> bool:
+    return one.start <= other.end and other.start <= one.end

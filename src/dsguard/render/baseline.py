@@ -1,0 +1,33 @@
+"""What a baseline accepts, by file."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from rich.text import Text
+
+from dsguard.baseline import Baseline
+from dsguard.render.characters import sentence
+from dsguard.render.paint import FAINT, paint
+from dsguard.render.wording import counted
+
+
+def render_baseline(baseline: Baseline, *, color: bool, unicode: bool) -> str:
+    """The entries under their files, and how many there are."""
+    lines: list[Text] = []
+    width = max((len(entry.rule) for entry in baseline.entries), default=0)
+    for file, entries in groupby(sorted(baseline.entries), key=lambda entry: entry.file):
+        lines.append(Text(sentence(file or "launch command", unicode=unicode), "bold"))
+        for entry in entries:
+            place = sentence(entry.pointer, unicode=unicode)
+            lines.append(Text.assemble(f"  {entry.rule:{width}}", (f"  {place}".rstrip(), FAINT)))
+        lines.append(Text())
+    number = counted(len(baseline.entries), "accepted finding")
+    name = sentence(baseline.source.name, unicode=unicode)
+    lines.append(Text(f"{name}: {number}", "bold"))
+    return paint([_trimmed(line) for line in lines], color=color)
+
+
+def _trimmed(line: Text) -> Text:
+    line.rstrip()
+    return line

@@ -1,0 +1,21 @@
+"""A suppression whose last day is over; see expired_suppression.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+
+
+@rule(
+    code="DSG011",
+    slug="expired-suppression",
+    summary="a suppression whose last day is over",
+    severity=Severity.WARNING,
+    since="0.1.0",
+)
+def expired_suppression(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Nothing to look for: dates are compared when suppressions are applied."""
+    yield from ()

@@ -1,0 +1,21 @@
+"""A suppression of a locked rule; see locked_suppression.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+
+
+@rule(
+    code="DSG012",
+    slug="locked-suppression",
+    summary="a suppression of a rule that the settings lock",
+    severity=Severity.WARNING,
+    since="0.1.0",
+)
+def locked_suppression(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Nothing to look for: locks are known when suppressions are applied."""
+    yield from ()

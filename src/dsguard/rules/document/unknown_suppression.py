@@ -1,0 +1,21 @@
+"""A suppression of a rule that does not exist; see unknown_suppression.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+
+
+@rule(
+    code="DSG010",
+    slug="unknown-suppression",
+    summary="a suppression of a rule that does not exist",
+    severity=Severity.WARNING,
+    since="0.1.0",
+)
+def unknown_suppression(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Nothing to look for: names are looked up when suppressions are applied."""
+    yield from ()

@@ -1,0 +1,21 @@
+"""A suppression that names no rule; see unnamed_suppression.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Finding, Severity
+from dsguard.model.rule import Reporter, rule
+
+
+@rule(
+    code="DSG009",
+    slug="unnamed-suppression",
+    summary="a suppression that names no rule",
+    severity=Severity.WARNING,
+    since="0.1.0",
+)
+def unnamed_suppression(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Nothing to look for: the comments are read when suppressions are applied."""
+    yield from ()

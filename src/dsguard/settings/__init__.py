@@ -1,0 +1,1 @@
+"""The settings of a project: ``[tool.dsguard]`` in pyproject.toml, or dsguard.toml."""

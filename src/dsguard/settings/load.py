@@ -1,0 +1,239 @@
+"""Finding and reading the settings."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from pydantic import BaseModel, ValidationError
+
+from dsguard import __version__
+from dsguard.model.source import Location, Source, Span
+from dsguard.reading.load import load_path
+from dsguard.settings.model import ProjectSettings, RunSettings
+from dsguard.settings.places import TomlPath, place_of, value_at
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+OWN_FILE = "dsguard.toml"
+SHARED_FILE = "pyproject.toml"
+_TABLE: TomlPath = ("tool", "dsguard")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Something in the settings that cannot be used.
+
+    ``message`` is a clause without a full stop, ``help`` a way out (may be empty).
+    """
+
+    at: Location
+    message: str
+    help: str = ""
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used, with all their mistakes."""
+
+    def __init__(self, mistakes: list[Mistake]) -> None:
+        super().__init__("; ".join(mistake.message for mistake in mistakes))
+        self.mistakes = mistakes
+
+
+@dataclass(frozen=True)
+class Project:
+    """The settings of a project and where they stand.
+
+    ``root`` is the folder of the settings, from which their paths are seen; ``source`` their file,
+    None where there is none. ``table`` is where in it they begin. ``job`` is the index of the job
+    whose own settings stand in place of the project's.
+    """
+
+    root: Path
+    settings: ProjectSettings = field(default_factory=ProjectSettings)
+    source: Source | None = None
+    table: TomlPath = ()
+    job: int | None = None
+
+    def of_job(self, index: int) -> Project:
+        """The project as a job sees it, whose own settings win."""
+        job = self.settings.job[index]
+        own = {name: getattr(job, name) for name in RunSettings.model_fields}
+        given = {name: value for name, value in own.items() if value is not None}
+        return replace(self, settings=self.settings.model_copy(update=given), job=index)
+
+    def place(self, *path: str | int) -> Location:
+        """Where a key stands; the start of the file where it is not given."""
+        if self.job is not None:
+            job = self.settings.job[self.job]
+            if path[:1] and str(path[0]).replace("-", "_") in job.model_fields_set:
+                path = ("job", self.job, *path)
+        source = self.source or Source("<settings>", "", is_file=False)
+        return Location(source, place_of(source.text, (*self.table, *path)))
+
+    def mistake(self, message: str, *path: str | int, help: str = "") -> SettingsError:
+        """The error of a value that cannot be used."""
+        return SettingsError([Mistake(self.place(*path), message, help)])
+
+
+def find_settings(folder: Path) -> Path | None:
+    """The nearest file of settings, from a folder upwards.
+
+    In one folder dsguard.toml comes before pyproject.toml, which counts where it holds
+    ``[tool.dsguard]``.
+    """
+    for here in (folder, *folder.parents):
+        own, shared = here / OWN_FILE, here / SHARED_FILE
+        if own.is_file():
+            return own
+        if shared.is_file() and _speaks_of_dsguard(shared):
+            return shared
+    return None
+
+
+def read_project(path: Path, name: str) -> Project:
+    """The settings in a file; ``name`` is the path as the user knows it.
+
+    Raises:
+        dsguard.reading.errors.ReadError: the file cannot be read.
+        SettingsError: it is no TOML, or says what settings cannot.
+    """
+    source = load_path(path, name)
+    try:
+        data = tomllib.loads(source.text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError([_syntax(source, error)]) from None
+    table = _TABLE if path.name == SHARED_FILE or set(data) == {"tool"} else ()
+    try:
+        given = value_at(data, table)
+    except LookupError:
+        given = {}
+    bare = Project(path.parent, source=source, table=table)
+    if not isinstance(given, dict):
+        raise bare.mistake("tool.dsguard must be a table")
+    _require_version(bare, given.get("required-version"))
+    try:
+        settings = ProjectSettings.model_validate(given)
+    except ValidationError as error:
+        mistakes = sorted(_mistakes(bare, given, error), key=lambda one: one.at.span)
+        raise SettingsError(mistakes) from None
+    return Project(path.parent, settings, source, table)
+
+
+def _speaks_of_dsguard(path: Path) -> bool:
+    """Whether a pyproject.toml has settings of dsguard; a broken one is others' business."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    if "dsguard" not in text:
+        return False
+    try:
+        value_at(tomllib.loads(text), _TABLE)
+    except LookupError:
+        return False
+    except tomllib.TOMLDecodeError:
+        return re.search(r"^\s*\[+\s*tool\s*\.\s*dsguard\b", text, re.MULTILINE) is not None
+    return True
+
+
+def _syntax(source: Source, error: Exception) -> Mistake:
+    """The message of the reader, with its place taken out of the words."""
+    message = str(error)
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    start = len(source.text)
+    if found is not None and found[1] is not None:
+        start = source.start_of(int(found[1])) + int(found[2]) - 1
+        message = message[: found.start()]
+    message = f"this is no TOML: {message[:1].lower()}{message[1:]}"
+    return Mistake(Location(source, Span(start, start)), message)
+
+
+def _require_version(project: Project, wanted: Any) -> None:
+    """Check this before all else: settings for another release may have other keys."""
+    if wanted is None:
+        return
+    try:
+        specifiers = SpecifierSet(str(wanted))
+    except InvalidSpecifier:
+        raise project.mistake(
+            f"required-version {wanted!r} is no version specifier",
+            "required-version",
+            help='write it as in ">=0.1,<1"',
+        ) from None
+    if not specifiers.contains(Version(__version__), prereleases=True):
+        raise project.mistake(
+            f"these settings are for dsguard {wanted}, and this is {__version__}",
+            "required-version",
+            help=f'pip install "dsguard{wanted}"',
+        )
+
+
+def _mistakes(project: Project, given: dict[str, Any], error: ValidationError) -> Iterator[Mistake]:
+    seen: set[TomlPath] = set()
+    for one in error.errors():
+        path = _existing(given, one["loc"])
+        if one["type"] == "missing":
+            key = one["loc"][-1]
+            yield Mistake(project.place(*path), f"{_dotted(path)} has no key {key}")
+        elif path not in seen:
+            seen.add(path)
+            if one["type"] == "extra_forbidden":
+                yield _unknown(project, path)
+            else:
+                message = one["msg"].removeprefix("Value error, ")
+                message = message.replace("Input should be", "must be").replace(
+                    "String should have at least 1 character", "must not be empty"
+                )
+                yield Mistake(project.place(*path), f"{_dotted(path)} {message}")
+
+
+def _existing(given: Any, path: tuple[str | int, ...]) -> TomlPath:
+    """The part of a path that is there: pydantic adds the names of types it has tried."""
+    for end in range(len(path), 0, -1):
+        try:
+            value_at(given, path[:end])
+        except LookupError:
+            continue
+        return path[:end]
+    return ()
+
+
+def _unknown(project: Project, path: TomlPath) -> Mistake:
+    known = _keys_at(path[:-1])
+    close = difflib.get_close_matches(str(path[-1]).replace("_", "-"), known, n=1)
+    help = f"did you mean {close[0]}?" if close else f"the keys are: {', '.join(known)}"
+    return Mistake(project.place(*path), f"there is no setting {_dotted(path)}", help)
+
+
+def _keys_at(path: TomlPath) -> list[str]:
+    """The keys of the table at a path."""
+    model: type[BaseModel] = ProjectSettings
+    for part in path:
+        if isinstance(part, int):
+            continue
+        (model,) = (
+            inner
+            for field in model.model_fields.values()
+            if field.alias == part
+            for inner in get_args(field.annotation)
+        )
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _dotted(path: TomlPath) -> str:
+    """``job[1].launch``; the whole settings where the path is empty."""
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else part
+    return text or "the settings"
