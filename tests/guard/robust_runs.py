@@ -103,9 +103,11 @@ def apart(how: str) -> dict[str, Any]:
 
     engine = StubEngine()
     with (
-        mock.patch("dsguard.runtime.session._SECONDS_FOR_RANKS", 0.5),
-        mock.patch("dsguard.runtime.ranks._SECONDS_TO_ANSWER", 0.5),
+        mock.patch("dsguard.runtime.session._SECONDS_FOR_RANKS", 2.0),
+        mock.patch("dsguard.runtime.ranks._SECONDS_TO_ANSWER", 2.0),
     ):
+        _store().set(f"ready/{dist.get_rank()}", "1")
+        _store().wait([f"ready/{rank}" for rank in range(dist.get_world_size())])
         if last and how == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         if last and how == "late":
