@@ -226,6 +226,8 @@ class Calls:
         elif name == "set_defaults":
             set_defaults(parser, node, arguments.keywords, module, reading)
         elif name in _PARSES or (name in _HF_PARSES and parser.kind is ParserKind.HF):
+            if parser.framework is not None:
+                reading.loop.set_up(module.locate(node))
             return self._parse(parser, arguments)
         elif name == "add_arguments" or name.startswith("_add"):
             reading.gap(f"{name} may declare arguments", module, node)

@@ -114,11 +114,11 @@ class Interpreter:
                 continue
             made = self.create(of, Arguments())
             for statement in of.node.body:
-                if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    if statement not in self._visited:
-                        self.call_function(
-                            Function(statement, of.scope, made), Arguments(starred=True)
-                        )
+                if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    continue
+                if statement not in self._visited:
+                    method = Function(statement, of.scope, made)
+                    self.call_function(method, Arguments(starred=True))
 
     # Calls of the script's own functions and classes.
 

@@ -238,6 +238,9 @@ class Methods:
             does = Does.TRAIN_MODE if name == "train" else Does.EVAL_MODE
             self._notes.act(does, engine, node, module, whose=Whose.MODULE)
             return receiver
+        if name == "zero_grad":
+            self._notes.act(Does.ZERO_GRAD, engine, node, module, whose=Whose.MODULE)
+            return None
         if name in ("save_pretrained", "push_to_hub"):
             own = arguments.keywords.get("state_dict")
             if (own is None and not arguments.starred) or (
