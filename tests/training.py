@@ -134,7 +134,7 @@ def _judge(path: str) -> Run:
     stepped: list[object] = []
     hook = register_optimizer_step_post_hook(lambda optimizer, *_: stepped.append(optimizer))
     torch.manual_seed(0)
-    folder, sys.argv = os.getcwd(), [path]
+    folder, environment, sys.argv = Path.cwd(), dict(os.environ), [path]
     os.chdir(Path(path).parent)
     try:
         with tempfile.TemporaryDirectory() as output:
@@ -145,7 +145,23 @@ def _judge(path: str) -> Run:
         return Run(type(error).__name__, " ".join(str(error).split())[:2000], len(stepped))
     finally:
         os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        _forget()
         hook.remove()
+
+
+def _forget() -> None:
+    """Forget what a script has told Accelerate and transformers for the rest of the process."""
+    if "accelerate" in sys.modules:
+        from accelerate.state import AcceleratorState, GradientState
+
+        AcceleratorState._reset_state(True)
+        GradientState._reset_state()
+    if "transformers.integrations.deepspeed" in sys.modules:
+        from transformers.integrations.deepspeed import unset_hf_deepspeed_config
+
+        unset_hf_deepspeed_config()
 
 
 def _seen(seen: dict[str, Any], stepped: list[object]) -> Run:
