@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parent.parent
-_TIMEOUT = 20
+_TIMEOUT = 10
 """Seconds after which a collective that not every rank joins fails instead of waiting."""
 
 
