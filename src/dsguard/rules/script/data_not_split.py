@@ -31,7 +31,9 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     if not isinstance(ranks, int) or ranks < 2:
         return
     for engine in loop_of(case).engines:
-        if engine.maker is not Maker.DEEPSPEED or "training_data" in engine.passed:
+        # Ranks that share a model (mpu, a pipeline) share its data as well.
+        known = engine.complete and not engine.is_pipeline and "mpu" not in engine.passed
+        if engine.maker is not Maker.DEEPSPEED or "training_data" in engine.passed or not known:
             continue
         for loader in training_loaders(case, engine):
             if loader.sampler is not False or loader.shards:
