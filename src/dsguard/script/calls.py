@@ -122,10 +122,17 @@ class Calls:
         name = last_name(node.func)
         if not arguments.given and name in ("get_rank", "get_local_rank", "get_global_rank"):
             return Rank()
-        if not arguments.given and is_first_rank_name(name) and name.startswith("is_"):
-            where = (scope.module.locate(node), scope.module.places.excerpt(node))
-            return Test((Condition(Meaning.FIRST_RANK, True, *where),))
-        return COMPUTED
+        return self._first_rank_by_name(node, arguments, scope) or COMPUTED
+
+    def _first_rank_by_name(
+        self, node: ast.Call, arguments: Arguments, scope: Scope
+    ) -> Test | None:
+        """``is_main_process()`` and the like, wherever the function comes from."""
+        name = last_name(node.func)
+        if arguments.given or not name.startswith("is_") or not is_first_rank_name(name):
+            return None
+        where = (scope.module.locate(node), scope.module.places.excerpt(node))
+        return Test((Condition(Meaning.FIRST_RANK, True, *where),))
 
     def note_class(self, bases: Iterable[Value]) -> None:
         """Note a class that takes the command line by deriving from a library's class."""
@@ -162,7 +169,8 @@ class Calls:
         if framework_of(callee) is not None:
             self._note_training_arguments(node, callee, arguments, scope)
             return COMPUTED
-        found: Value | None = self._libraries.read(node, callee, arguments, module)
+        found: Value | None = self._first_rank_by_name(node, arguments, scope)
+        found = found or self._libraries.read(node, callee, arguments, module)
         if found is not None:
             self._note_named_only(callee)
             self._note_escape(node, arguments, scope, callee)

@@ -47,7 +47,7 @@ INITIALIZE = (
 
 _LOADER = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
 _RANKS = frozenset({"get_rank", "get_local_rank", "get_global_rank"})
-_RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
+RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _PASSES_ON = frozenset({"tqdm", "iter", "RepeatingLoader", "trange", "cycle"})
 _DICT_MAKERS = frozenset({"builtins.dict"})
@@ -105,7 +105,7 @@ class LibraryCalls:
             return Rank()
         if name in ("os.environ.get", "os.getenv"):
             key = arguments.first("key")
-            is_rank = isinstance(key, Constant) and key.value in _RANK_VARIABLES
+            is_rank = isinstance(key, Constant) and key.value in RANK_VARIABLES
             return Rank() if is_rank else None
         if name in ("builtins.int", "builtins.next") and arguments.positional:
             return self._converted(name, arguments.positional[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant
-from dsguard.script.loop.calls import flowing, turns
+from dsguard.script.loop.calls import RANK_VARIABLES, flowing, turns
 from dsguard.script.loop.description import (
     Condition,
     Context,
@@ -40,7 +40,7 @@ from dsguard.script.loop.values import (
     Turns,
 )
 from dsguard.script.module import LocalModule
-from dsguard.script.objects import Items
+from dsguard.script.objects import External, Items
 
 _ENGINE_DOES = {
     "step": Does.STEP,
@@ -384,6 +384,8 @@ def item(value: Any, key: Any) -> Any:
         return value
     if not isinstance(key, Constant):
         return None
+    if isinstance(value, External) and value.name == "os.environ":
+        return Rank() if key.value in RANK_VARIABLES else None
     if isinstance(value, Dict) and isinstance(key.value, str) and not value.lost:
         entry = value.entries.get(key.value)
         return entry.value if entry is not None else None

@@ -8,7 +8,7 @@ from typing import Any
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.description import Block, Condition, FromConfig, FromEngine, Given, Meaning
 from dsguard.script.loop.notes import given
-from dsguard.script.loop.values import Batch, Derived, Rank, Reciprocal, Remainder, Test
+from dsguard.script.loop.values import Batch, Derived, Made, Rank, Reciprocal, Remainder, Test
 from dsguard.script.module import LocalModule
 
 _RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
@@ -90,7 +90,7 @@ def is_rank(value: Any, node: ast.AST) -> bool:
         return True
     if isinstance(value, FromArgument):
         return value.name in _RANK_NAMES
-    if not isinstance(value, Unreadable):
+    if not isinstance(value, (Unreadable, Made)):
         return False
     name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
     return name.lstrip("_").lower() in _RANK_NAMES
