@@ -105,6 +105,7 @@ UPDATES = {
     "clipping-beside-engine/good/stage-0": (8, 0.4),
     "clipping-beside-engine/bad/stage-2": (8, 60.0),
     "clipping-beside-engine/bad/model-at-stage-1": (8, 60.0),
+    "clipping-beside-engine/bad/stage-3-while-accumulating": (2, 15.0),
 }
 """Optimizer steps, and how far a weight moves in all of them."""
 
