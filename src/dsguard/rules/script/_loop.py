@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
@@ -29,6 +30,8 @@ from dsguard.script.loop.description import (
     Maker,
     Meaning,
 )
+
+_HOW_IT_RUNS = re.compile(r"deepspeed|zero|stage|partition|engine|backend|strategy|\bds", re.I)
 
 ACCUMULATION: Literal["gradient_accumulation_steps"] = "gradient_accumulation_steps"
 
@@ -89,8 +92,21 @@ def exclude_each_other(one: Action, other: Action) -> bool:
     )
 
 
+def asks_about_zero(action: Action) -> bool:
+    """Whether a condition around an action asks how the script runs: with which stage, or with
+    DeepSpeed at all. What it is then does not follow from the config.
+    """
+    return any(
+        _HOW_IT_RUNS.search(one.text)
+        for one in conditions(action)
+        if one.meaning in (Meaning.OTHER, Meaning.ABOVE_ONE)
+    )
+
+
 def is_alternative(case: Case, action: Action) -> bool:
     """Whether a branch beside this one does it the engine's way: the script runs without, too."""
+    if asks_about_zero(action):
+        return True
     theirs = actions(case, Does.BACKWARD, Does.STEP, engine=action.engine)
     return any(exclude_each_other(action, other) for other in theirs)
 

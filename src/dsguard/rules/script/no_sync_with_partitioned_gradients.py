@@ -9,7 +9,7 @@ from packaging.version import Version
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.script._loop import actions, once, reasons, release, stage
+from dsguard.rules.script._loop import actions, asks_about_zero, once, reasons, release, stage
 from dsguard.script.loop.description import Does, Maker
 
 NO_SYNC_SINCE = Version("0.16.0")
@@ -35,6 +35,8 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     if level not in (2, 3) or release(case) < NO_SYNC_SINCE:
         return
     for action in actions(case, Does.NO_SYNC, maker=Maker.DEEPSPEED):
+        if asks_about_zero(action):
+            continue
         other = (
             "use engine.coalesce_grad_reduction(), which defers the reduction at every stage"
             if release(case) >= COALESCE_SINCE

@@ -35,7 +35,7 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
         steps = [a for a in actions(case, Does.STEP, engine=engine) if loop in a.blocks]
         if not steps:
             continue
-        passed = engine.passed.get("lr_scheduler")
+        passed = engine.passed.get("lr_scheduler") if engine.has_scheduler else None
         because = (
             (in_script("lr_scheduler", "passed to the engine", passed),)
             if passed is not None
@@ -53,4 +53,4 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
 
 def _has_scheduler(case: Case, engine: Engine) -> bool:
     """Whether the engine has a scheduler for certain."""
-    return "lr_scheduler" in engine.passed or isinstance(case.facts["scheduler"], Known)
+    return engine.has_scheduler or isinstance(case.facts["scheduler"], Known)

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.rules.script._loop import actions, inside, once, reasons, runs_under_deepspeed, stage
+from dsguard.rules.script._loop import (
+    actions,
+    asks_about_zero,
+    inside,
+    once,
+    reasons,
+    runs_under_deepspeed,
+    stage,
+)
 from dsguard.script.loop.description import Context, Does, Maker
 
 
@@ -31,6 +39,8 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     for action in actions(case, Does.SAVE_WEIGHTS):
         engine = action.engine
         if not runs_under_deepspeed(case, engine) or inside(action, Context.GATHERED):
+            continue
+        if asks_about_zero(action):
             continue
         instead = (
             "pass state_dict=accelerator.get_state_dict(model)"

@@ -36,7 +36,7 @@ from dsguard.script.loop.values import (
     Turns,
 )
 from dsguard.script.module import LocalModule
-from dsguard.script.objects import External, Items, Namespace
+from dsguard.script.objects import External, Instance, Items, Namespace
 
 INITIALIZE = (
     *("args", "model", "optimizer", "model_parameters", "training_data", "lr_scheduler"),
@@ -59,7 +59,6 @@ _HARMLESS = frozenset(
 )
 """Libraries that change nothing of an engine they are given."""
 
-_WRAPPERS = frozenset({"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"})
 _CONFIG_TAKERS: Mapping[str, tuple[str, ...]] = {
     "DeepSpeedPlugin": ("hf_ds_config",),
     "DeepSpeedStrategy": ("config",),
@@ -170,7 +169,6 @@ class LibraryCalls:
         if config is None and args is not None and isinstance(args[0], Namespace):
             where = module.locate(args[1])
             config = self._notes.add_config(Config(where, path=FromArgument("deepspeed_config")))
-        wrapper = model.last if isinstance(model, Made) and model.last in _WRAPPERS else None
         pipeline = isinstance(model, Made) and model.last == "PipelineModule"
         of = getattr(model, "of", None)
         if of is not None and hasattr(of, "lineage"):
@@ -187,8 +185,8 @@ class LibraryCalls:
                 },
                 blocks=tuple(self._notes.blocks),
                 config=config,
-                wrapper=wrapper,
                 is_pipeline=pipeline,
+                has_scheduler=isinstance(passed.get("lr_scheduler", (None,))[0], (Made, Instance)),
                 complete=not arguments.starred,
             )
         )

@@ -168,7 +168,7 @@ class Engine:
     ``name`` is what the script calls it. ``passed`` says where each argument of the call stands;
     ``complete`` is False where ``**`` passes more. ``targets`` are the names that the result is
     unpacked into, None where it is not unpacked on the spot. ``blocks`` stand around the call.
-    ``wrapper`` names the class that the model was wrapped in before.
+    ``has_scheduler`` says that it plainly gets one, and not perhaps None.
     """
 
     name: str
@@ -179,8 +179,8 @@ class Engine:
     config: Config | None = None
     targets: tuple[str, ...] | None = None
     targets_location: Location | None = None
-    wrapper: str | None = None
     is_pipeline: bool = False
+    has_scheduler: bool = False
     complete: bool = True
 
 
