@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.version import Version
@@ -17,7 +17,7 @@ from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.directive import Directive
 from dsguard.model.fact import Facts, Known, Unknown
-from dsguard.model.finding import Confidence, Consequence, Finding, Severity
+from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
 from dsguard.model.rule import Rule
 from dsguard.model.source import Location, Source, Span
@@ -53,14 +53,18 @@ def check_source(
     settings: Settings,
     *,
     config_path: Path | None = None,
+    script: Script | None = None,
 ) -> Check:
     """Check one (config, launch) pair; either may be absent.
 
     ``config`` is the config's text, or the document of one that stands inside another file;
-    ``config_path`` where it lies on disk, None where it is no file of its own. A syntax error
-    becomes a finding, not an exception.
+    ``config_path`` where it lies on disk, None where it is no file of its own. ``script`` is the
+    training script if it is read already; otherwise the one that the launch starts is read. A
+    syntax error becomes a finding, not an exception.
     """
     source = config.source if isinstance(config, Document) else config
+    if source is None and launch is None and script is not None:
+        source = script.source
     shown = source
     if shown is None:
         shown = launch.command.source if launch is not None else Source("<none>", "", False)
@@ -68,7 +72,7 @@ def check_source(
     directives: tuple[Directive, ...] = ()
     judged: frozenset[str] = frozenset()
     try:
-        script = _read_script(launch, settings)
+        script = script if script is not None else read_script_of(launch, settings)
         directives = collect(document, launch, script)
         case = resolve(
             document,
@@ -119,10 +123,11 @@ def _read(config: Source | Document | None) -> tuple[Document | None, Unreadable
         return None, Unreadable(error.message, error.location, error.help)
 
 
-def _read_script(launch: LaunchContext | None, settings: Settings) -> Script | None:
+def read_script_of(launch: LaunchContext | None, settings: Settings) -> Script | None:
+    """The training script that a launch starts; None where there is none to read."""
     if launch is None or launch.script is None or launch.module or not launch.script.known:
         return None
-    if not launch.script.text.endswith(".py"):
+    if not launch.script.text.endswith((".py", ".ipynb")):
         return None
     return load_script(settings.folder / launch.script.text, launch.script.text)
 
@@ -150,8 +155,17 @@ def _run_rules(
         else:
             if not watched.lacked:
                 judged.add(rule.meta.slug)
+    if case.document is not None and case.document.in_code:
+        findings = [_without_edits(finding) for finding in findings]
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
     return tuple(findings), tuple(skipped), frozenset(judged)
+
+
+def _without_edits(finding: Finding) -> Finding:
+    """The finding with its fix in words only: an edit is written in JSON."""
+    if finding.fix is None:
+        return finding
+    return replace(finding, fix=replace(finding.fix, safety=Safety.DISPLAY, edits=()))
 
 
 def _crash(shown: Source, what: str, error: Exception) -> Finding:

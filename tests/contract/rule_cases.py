@@ -2,7 +2,8 @@
 
 Beside a config may stand ``<name>.args``, what is typed after ``dsguard check <config>``, and
 ``<name>.out``, the concise report. ``TARGET`` is the release unless the arguments say another.
-A job file or launch script whose name starts with ``job-`` is checked in place of a config.
+A job file or launch script whose name starts with ``job-`` is checked in place of a config. So is
+a training script (or notebook) of the script family, which holds its config or names it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from dsguard.rules import all_rules
 from tests.conftest import FIXTURES
 
 TARGET = "0.19.8"
 CONFIG_SUFFIXES = (".json", ".hjson")
 JOB_SUFFIXES = (".yaml", ".sh")
+SCRIPT_SUFFIXES = (".py", ".ipynb")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,16 @@ def rule_cases() -> list[RuleCase]:
         case
         for case in _cases(CONFIG_SUFFIXES)
         if not case.config.name.startswith(("other-", "job-"))
+    ]
+
+
+def script_cases() -> list[RuleCase]:
+    """The cases that check a training script."""
+    slugs = {rule.meta.slug for rule in all_rules() if rule.meta.family == "script"}
+    return [
+        case
+        for case in _cases(SCRIPT_SUFFIXES)
+        if case.slug in slugs and not case.config.name.startswith("other_")
     ]
 
 

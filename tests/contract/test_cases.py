@@ -10,7 +10,7 @@ import pytest
 
 from dsguard.rules import all_rules
 from tests.conftest import FIXTURES, Dsguard
-from tests.contract.rule_cases import CONFIG_SUFFIXES, RuleCase
+from tests.contract.rule_cases import CONFIG_SUFFIXES, SCRIPT_SUFFIXES, RuleCase
 
 TABLE = Path(__file__).with_name("cases.md")
 FAMILIES = {
@@ -20,6 +20,8 @@ FAMILIES = {
     "Keys and values": 18,
     "ZeRO and offload": 13,
     "Precision": 7,
+    "Accumulation and the training loop": 19,
+    "Work of each rank": 11,
 }
 """The sections of the table and how many cases each must have."""
 
@@ -46,6 +48,7 @@ def rows() -> list[Row]:
     return found
 
 
+SUFFIXES = (*CONFIG_SUFFIXES, *SCRIPT_SUFFIXES)
 ROWS = rows()
 SHOWN = [row for row in ROWS if row.rule != "-"]
 
@@ -71,7 +74,7 @@ def test_the_fixture_is_judged_as_the_table_says(row: Row, dsguard: Dsguard) -> 
     assert slug == row.rule
     assert (kind == "good") == (row.verdict == "ok")
     folder = FIXTURES / "rules" / slug / kind
-    (config,) = (path for path in folder.glob(f"{name}.*") if path.suffix in CONFIG_SUFFIXES)
+    (config,) = (path for path in folder.glob(f"{name}.*") if path.suffix in SUFFIXES)
     outcome = dsguard(RuleCase(slug, kind == "bad", config).line, folder)
     severities = set(re.findall(r"(error|warning|info)\[DSG\d+\]", outcome.out))
     if row.verdict == "ok":

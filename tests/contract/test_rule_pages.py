@@ -66,6 +66,8 @@ def test_links_between_the_published_pages_lead_somewhere() -> None:
 def test_examples_of_the_page_are_true(rule, dsguard: Dsguard, tmp_path: Path) -> None:
     """``json bad`` + ``console`` give exactly the ``text`` after them; ``json good`` is clean.
 
+    ``python bad`` and ``python good`` are training scripts in the same way.
+
     A fence with a file name, such as ``text hosts.txt``, is a file that lies beside the config.
     """
     path = Path(__import__(rule.module, fromlist=["_"]).__file__).with_suffix(".md")
@@ -78,8 +80,9 @@ def test_examples_of_the_page_are_true(rule, dsguard: Dsguard, tmp_path: Path) -
         kind, _, verdict = fence.info.partition(" ")
         if "." in verdict:
             (tmp_path / verdict).write_text(fence.body)
-        elif kind in ("json", "hjson"):
-            (tmp_path / "ds_config.json").write_text(fence.body)
+        elif kind in ("json", "hjson", "python"):
+            name = "train.py" if kind == "python" else "ds_config.json"
+            (tmp_path / name).write_text(fence.body)
             if verdict == "good":
                 good += 1
                 outcome = dsguard(_run(command), tmp_path)
@@ -97,7 +100,7 @@ def test_examples_of_the_page_are_true(rule, dsguard: Dsguard, tmp_path: Path) -
             else:
                 assert fence.body == shown
     assert bad, "the page shows no example with its output"
-    assert good, "the page shows no good config"
+    assert good, "the page shows nothing good"
     if replaced:
         for fence, shown in reversed(replaced):
             text = text[: fence.start] + shown + text[fence.end :]

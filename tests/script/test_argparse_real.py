@@ -21,7 +21,7 @@ CASES: list[tuple[str, int, set[str]]] = [
     ("groups_in_functions.py", 1, {"workers"}),
     ("computed_defaults.py", 1, {"output", "devices", "epochs"}),
     ("options_class.py", 1, set()),
-    ("parser_elsewhere/train.py", 1, {"warmup"}),
+    ("parser_elsewhere/train.py", 1, set()),
     ("config_module/train.py", 1, set()),
 ]
 

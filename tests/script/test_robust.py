@@ -33,6 +33,12 @@ STATEMENTS = [
         "raise p",
         "global p",
     ),
+    *("import deepspeed, torch", "from accelerate import Accelerator", "p = Accelerator()"),
+    *("p, A, *f = deepspeed.initialize(p, config=A, **p)", "p = p.prepare(A, p)", "p.x = p"),
+    *("p = p(A) / A", "p.backward(p / A)", "p /= A", "p.step()", "A = {'a': p, **A, A: p}"),
+    *("if p % A == 0 and not p: p.step()", "A['a']['b'] = p", "A |= p", "p = {k: k for k in p}"),
+    *("for A, p in enumerate(torch.utils.data.DataLoader(p)): p(*A, **p)", "p = p.module"),
+    *("class E:\n def f(self): self.p = p\n def g(self): self.p.step()", "p = E()", "p.g()"),
     *("p = f'{p!r:>{A}}'", "p = {**p, 'a': A}", "p = -p ** ~A", "p[A:] = *p, A", "return p"),
 ]
 
@@ -44,6 +50,9 @@ def answers(script: Script) -> None:
         expand(script, f"--{name}")
     for declaration in script.arguments:
         place = declaration.location
+        assert 0 <= place.span.start <= place.span.end <= len(place.source.text)
+    for action in script.loop.actions:
+        place = action.location
         assert 0 <= place.span.start <= place.span.end <= len(place.source.text)
 
 

@@ -7,11 +7,12 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dsguard.checking import Settings, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
-from dsguard.cli.pair import STDIN, Input, pair_of_launch
+from dsguard.cli.pair import STDIN, Input, pair_of_launch, pair_with_script
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.shell.find import holds_launches
@@ -22,6 +23,7 @@ from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
 from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
+from dsguard.script.load import load_script
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
@@ -109,6 +111,9 @@ def _from_name(
             )
         yield from found
         return
+    if path.suffix in (".py", ".ipynb"):
+        yield _training_script(path, name, launch, settings)
+        return
     source = load_path(path, name)
     if holds_launches(source):
         if launch is not None:
@@ -125,6 +130,34 @@ def _from_name(
             "check the command without it: dsguard check -- COMMAND",
         )
     yield job or Input(source, path, launch, settings)
+
+
+def _training_script(
+    path: Path, name: str, launch: LaunchContext | None, settings: Settings
+) -> Input:
+    """A training script with the config that it holds or names, and the launch that starts it.
+
+    Raises:
+        ReadError: there is no such file, it is no Python, or nothing in it is DeepSpeed's.
+    """
+    load_path(path, name)
+    script = load_script(path, name)
+    if script is None or script.unreadable is not None:
+        reason = script.unreadable if script is not None else "it is not a regular file"
+        raise ReadError(name, f"cannot be read as a script: {reason}", "")
+    if launch is not None:
+        started = launch.script
+        if started is None or Path(started.text).name != path.name:
+            raise ReadError(name, "is not the script that the command after -- starts", "")
+        if config_argument(launch) is not None:
+            return replace(pair_of_launch(launch, settings, "launch command"), script=script)
+    if not script.loop.engines and not script.loop.configs and not script.training_arguments:
+        raise ReadError(
+            name,
+            "shows nothing of DeepSpeed",
+            "dsguard looks for deepspeed.initialize, Accelerator, TrainingArguments and the like",
+        )
+    return pair_with_script(script, launch, settings, None)
 
 
 def _standard_input() -> Source:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dsguard.checking import Settings, check_source
-from dsguard.facts.config_file import Whereabouts, named_config
+from dsguard.checking import Settings, check_source, read_script_of
+from dsguard.facts.config_file import Whereabouts, is_file, named_config
+from dsguard.facts.script_config import config_of_script, document_of, named_by_script
 from dsguard.frontends.detect import config_argument
+from dsguard.frontends.requests import Requests
 from dsguard.launch.context import Argument, LaunchContext
 from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
@@ -16,6 +19,7 @@ from dsguard.model.source import Location, Source
 from dsguard.model.tree import Document
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
+from dsguard.script.script import Script
 
 STDIN = "<stdin>"
 """The name of a config that comes through standard input."""
@@ -35,11 +39,14 @@ class Input:
     launch: LaunchContext | None
     settings: Settings
     gap: Failure | None = None
+    script: Script | None = None
 
     @property
     def worth_checking(self) -> bool:
         """Whether there is a config, or a launch that may have been meant to read one."""
         if self.config is not None or self.launch is None or self.launch.troubles:
+            return True
+        if self.script is not None and self.script.loop.engines:
             return True
         return _names_config(self.launch)
 
@@ -52,7 +59,9 @@ class Input:
 
     def check(self) -> Check:
         """Run the check."""
-        check = check_source(self.config, self.launch, self.settings, config_path=self.path)
+        check = check_source(
+            self.config, self.launch, self.settings, config_path=self.path, script=self.script
+        )
         return replace(check, editable=self.editable)
 
 
@@ -76,6 +85,10 @@ def pair_of_launch(
             text = Source(f"<{argument.flag}>", argument.value or "", is_file=False)
             return Input(text, None, launch, settings)
         gap = None if launch.refusal is not None else _gap(launch, argument, subject)
+        if argument is None and gap is not None:
+            script = read_script_of(launch, settings)
+            if script is not None:
+                return pair_with_script(script, launch, settings, gap)
         return Input(None, None, launch, settings, gap)
     argument, name = named.argument, named.argument.value or ""
     if named.whereabouts is Whereabouts.MISSING:
@@ -91,6 +104,34 @@ def pair_of_launch(
         gap = Failure(error.subject, error.message, error.help)
         return Input(None, None, launch, settings, gap)
     return Input(source, named.path, launch, settings)
+
+
+def pair_with_script(
+    script: Script, launch: LaunchContext | None, settings: Settings, gap: Failure | None
+) -> Input:
+    """The pair of a script and the config that it holds or names, if it plainly does.
+
+    ``gap`` is what to say where it does not.
+    """
+    config = config_of_script(script)
+    if config is None:
+        return Input(None, None, launch, settings, gap, script)
+    requests = Requests(launch, script)
+    if config.literal is not None:
+        document = document_of(config.literal, requests)
+        return Input(document, None, launch, settings, script=script)
+    name = named_by_script(config, script, requests)
+    if name is None:
+        return Input(None, None, launch, settings, gap, script)
+    folders = [settings.folder, *(settings.folder / p for p in Path(script.source.name).parents)]
+    for folder in dict.fromkeys(folders):
+        if is_file(folder / name):
+            shown = os.path.relpath(folder / name, settings.folder)
+            source = load_path(folder / name, name if folder == settings.folder else shown)
+            return Input(source, folder / name, launch, settings, script=script)
+    at = place_in_file(config.location)
+    missing = Failure(at, f"the script reads {name}, which is not here", "name the config first")
+    return Input(None, None, launch, settings, missing, script)
 
 
 def _is_text(argument: Argument) -> bool:

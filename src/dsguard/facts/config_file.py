@@ -11,6 +11,7 @@ from dsguard.launch.context import Argument, LaunchContext
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.source import Location, Span
+from dsguard.model.tree import Document
 from dsguard.script.script import Script
 
 _SUFFIXES = (".json", ".hjson", ".conf", ".config", ".yaml", ".yml")
@@ -50,7 +51,7 @@ def named_config(
     path = folder / value
     if not argument.known or not _looks_like_path(value):
         return NamedConfig(argument, Whereabouts.NOT_A_PATH, path, None)
-    if _is_file(path):
+    if is_file(path):
         same = None if checked is None else path.resolve() == checked.resolve()
         return NamedConfig(argument, Whereabouts.PRESENT, path, same)
     if Path(value).is_absolute():
@@ -65,11 +66,14 @@ def config_file_fact(
     launch: LaunchContext | None,
     script: Script | None,
     checked: Path | None,
+    document: Document | None = None,
 ) -> Fact:
     """The file that the run reads: named in the launch, or by its name in the script's text."""
-    if launch is None:
+    if document is not None and document.in_code:
+        return Known(document.source.name, Origin(OriginKind.SCRIPT, document.locate("")))
+    if launch is None and script is None:
         return Unknown("no launch command was given")
-    inline = launch.inline_config
+    inline = launch.inline_config if launch is not None else None
     if inline is not None and inline.source.is_file:
         return Known(inline.source.name, Origin(OriginKind.JOBFILE, inline.locate("")))
     if named is not None:
@@ -84,7 +88,9 @@ def config_file_fact(
     if script is not None and checked is not None and at != -1:
         place = Location(script.source, Span(at, at + len(checked.name)))
         return Known(checked.name, Origin(OriginKind.SCRIPT, place))
-    return Unknown("the launch names no config")
+    return Unknown(
+        "the launch names no config" if launch is not None else "no launch command was given"
+    )
 
 
 def unread_reason(named: NamedConfig | None, launch: LaunchContext | None, *, broken: bool) -> str:
@@ -108,8 +114,9 @@ def _looks_like_path(value: str) -> bool:
     return not value.lstrip().startswith("{") and value.endswith(_SUFFIXES)
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether there is a file, for any text that may be no possible path."""
     try:
         return path.is_file()
-    except OSError:
+    except (OSError, ValueError):
         return False

@@ -116,7 +116,7 @@ def resolve(
         "deepspeed_version": Known(target.version, _target_origin(target)),
         "front_end": front_end_fact,
         **_launch_facts(launch),
-        "config_file": config_file_fact(named, launch, script, config_path),
+        "config_file": config_file_fact(named, launch, script, config_path, document),
         "world_size": world_size,
         "data_parallel_size": sizes.data_parallel,
         "tensor_parallel_size": sizes.tensor_parallel,

@@ -106,6 +106,9 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
             if stands_alone(launch):
                 origin = Origin(OriginKind.JOBFILE, argument=accelerate.TITLE)
             return Known(FrontEndName.ACCELERATE, origin)
+    imported = _by_imports(script) if launch is None else None
+    if imported is not None:
+        return imported
     if has_auto:
         return Unknown('the config says "auto", but nothing names the trainer that fills it')
     return Known(

@@ -142,6 +142,14 @@ class Requests:
         value = _number(request.value, whole=key in _WHOLE) if request is not None else None
         return replace(request, value=value) if request is not None and value is not None else None
 
+    def argument(self, name: str) -> Request | None:
+        """What the script's own argument ``name`` is, as a number where it is one."""
+        request = self._find({name: Confidence.HIGH})
+        if request is None:
+            return None
+        value = _number(request.value, whole=False)
+        return request if value is None else replace(request, value=value)
+
     def text(self, name: str) -> Request | None:
         """What is asked for under a TrainingArguments name that takes a word."""
         request = self._find({name: Confidence.HIGH})

@@ -116,13 +116,15 @@ class Document:
     """A text and the tree read from it.
 
     ``comments`` are the spans of comments; ``deviations`` the places where a strict JSON
-    reader would stop or differ, in the order of the text.
+    reader would stop or differ, in the order of the text. ``in_code`` says that the tree is what
+    a program writes, such as a dict in Python: no edit of JSON fits into its text.
     """
 
     source: Source
     root: Node
     comments: tuple[Span, ...] = ()
     deviations: tuple[Deviation, ...] = ()
+    in_code: bool = False
 
     @property
     def value(self) -> Any:

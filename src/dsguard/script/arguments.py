@@ -5,43 +5,53 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from dsguard.script.expressions import Expressions
 from dsguard.script.objects import Value
 from dsguard.script.scope import Scope
+
+if TYPE_CHECKING:
+    from dsguard.script.expressions import Expressions
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What is passed. ``starred`` says that ``*`` or ``**`` pass more than is known."""
+    """What is passed. ``starred`` says that ``*`` or ``**`` pass more than is known, out of
+    the values in ``spread``.
+    """
 
     positional: tuple[Value, ...] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict)
     starred: bool = False
+    spread: tuple[Value, ...] = ()
 
     @classmethod
     def of(cls, node: ast.Call, expressions: Expressions, scope: Scope) -> Arguments:
         """Evaluate the arguments of a call; positional ones after a ``*`` are not placed."""
         positional: list[Value] = []
         starred = False
+        spread: list[Value] = []
         for argument in node.args:
             value = expressions.evaluate(argument, scope)
             starred = starred or isinstance(argument, ast.Starred)
-            if not starred:
+            if isinstance(argument, ast.Starred):
+                spread.append(value)
+            elif not starred:
                 positional.append(value)
         keywords: dict[str, Value] = {}
         for keyword in node.keywords:
             value = expressions.evaluate(keyword.value, scope)
             if keyword.arg is None:
                 starred = True
+                spread.append(value)
             else:
                 keywords[keyword.arg] = value
-        return cls(tuple(positional), keywords, starred)
+        return cls(tuple(positional), keywords, starred, tuple(spread))
 
     @property
     def all(self) -> tuple[Value, ...]:
         """Every value that is known to be passed."""
-        return (*self.positional, *self.keywords.values())
+        return (*self.positional, *self.keywords.values(), *self.spread)
 
     @property
     def given(self) -> bool:

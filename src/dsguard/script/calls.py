@@ -18,6 +18,10 @@ from dsguard.script.arguments import Arguments
 from dsguard.script.dataclass_fields import framework_of
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.hf_arguments import add_dataclasses
+from dsguard.script.loop.calls import LibraryCalls, flowing
+from dsguard.script.loop.description import Condition, Meaning
+from dsguard.script.loop.methods import Methods, is_first_rank_name, last_name
+from dsguard.script.loop.values import Rank, Test
 from dsguard.script.objects import (
     COMPUTED,
     App,
@@ -80,6 +84,8 @@ class Calls:
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
         self._reading = interpreter.reading
+        self._libraries = LibraryCalls(interpreter.reading.loop)
+        self._methods = Methods(interpreter.reading.loop)
 
     def read(self, node: ast.Call, callee: Value, scope: Scope) -> Value:
         """What a call gives, after its arguments were evaluated and its effects noted."""
@@ -98,9 +104,35 @@ class Calls:
             return COMPUTED
         if isinstance(callee, App):
             return COMPUTED
+        tracked: tuple[Value | None] | None = self._methods.called(
+            node, callee, arguments, scope.module
+        )
+        if tracked is not None:
+            return tracked[0] or COMPUTED
         self._note_lost_declaration(node, arguments, scope)
         self._note_escape(node, arguments, scope)
-        return COMPUTED
+        return self._unread(node, callee, arguments, scope)
+
+    def _unread(self, node: ast.Call, callee: Value, arguments: Arguments, scope: Scope) -> Value:
+        """What a call of something unknown gives: what flows through it, or a rank by its name."""
+        self._libraries.escape(node, callee, arguments, scope.module)
+        found: Value | None = flowing(arguments.all)
+        if found is not None:
+            return found
+        name = last_name(node.func)
+        if not arguments.given and name in ("get_rank", "get_local_rank", "get_global_rank"):
+            return Rank()
+        return self._first_rank_by_name(node, arguments, scope) or COMPUTED
+
+    def _first_rank_by_name(
+        self, node: ast.Call, arguments: Arguments, scope: Scope
+    ) -> Test | None:
+        """``is_main_process()`` and the like, wherever the function comes from."""
+        name = last_name(node.func)
+        if arguments.given or not name.startswith("is_") or not is_first_rank_name(name):
+            return None
+        where = (scope.module.locate(node), scope.module.places.excerpt(node))
+        return Test((Condition(Meaning.FIRST_RANK, True, *where),))
 
     def note_class(self, bases: Iterable[Value]) -> None:
         """Note a class that takes the command line by deriving from a library's class."""
@@ -137,6 +169,12 @@ class Calls:
         if framework_of(callee) is not None:
             self._note_training_arguments(node, callee, arguments, scope)
             return COMPUTED
+        found: Value | None = self._first_rank_by_name(node, arguments, scope)
+        found = found or self._libraries.read(node, callee, arguments, module)
+        if found is not None:
+            self._note_named_only(callee)
+            self._note_escape(node, arguments, scope, callee)
+            return found
         if callee.name in _CONVERSIONS and len(arguments.all) == 1 and arguments.positional:
             value = constant_of(arguments.positional[0])
             converted = constants.converted(callee.last, value.value) if value else None
@@ -196,6 +234,8 @@ class Calls:
         elif name == "set_defaults":
             set_defaults(parser, node, arguments.keywords, module, reading)
         elif name in _PARSES or (name in _HF_PARSES and parser.kind is ParserKind.HF):
+            if parser.framework is not None:
+                reading.loop.set_up(module.locate(node))
             return self._parse(parser, arguments)
         elif name == "add_arguments" or name.startswith("_add"):
             reading.gap(f"{name} may declare arguments", module, node)
@@ -217,6 +257,7 @@ class Calls:
         framework = next((name for value in lineage if (name := framework_of(value))), None)
         if framework is None:
             return
+        self._libraries.training_arguments(node, arguments, scope.module)
         keywords: dict[str, Constant | Unreadable | FromArgument] = {}
         for keyword in node.keywords:
             if keyword.arg is not None:

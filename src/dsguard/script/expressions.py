@@ -9,6 +9,12 @@ from typing import TypeAlias
 
 from dsguard.script import constants
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
+from dsguard.script.loop import operators
+from dsguard.script.loop.dicts import written_dict
+from dsguard.script.loop.methods import Methods, item
+from dsguard.script.loop.notes import Notes
+from dsguard.script.loop.operators import boolean, compare, conditions, negated
+from dsguard.script.loop.values import Batch, Derived, Rank, Remainder, Test
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import (
     COMPUTED,
@@ -22,7 +28,6 @@ from dsguard.script.objects import (
     Namespace,
     Parser,
     Value,
-    text_of,
     truth,
 )
 from dsguard.script.scope import Scope
@@ -40,11 +45,14 @@ class Expressions:
 
     ``call`` decides what a call does; every call of an expression is handed to it in the
     order of evaluation. ``loaded`` gives a local module that was imported, by its name.
+    ``notes`` collects what is done with engines.
     """
 
-    def __init__(self, call: CallReader, loaded: LoadedModules) -> None:
+    def __init__(self, call: CallReader, loaded: LoadedModules, notes: Notes) -> None:
         self._call = call
         self._loaded = loaded
+        self._notes = notes
+        self._methods = Methods(notes)
         self._depth = 0
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Value:
@@ -73,7 +81,11 @@ class Expressions:
             return FromArgument(name)
         if isinstance(value, Instance):
             own = value.attributes.get(name)
-            return own if own is not None else self._member(value.of, name, value)
+            if own is None:
+                own = self._member(value.of, name, value)
+            if isinstance(own, Unreadable):
+                return self._methods.attribute(value, name) or own
+            return own
         if isinstance(value, Class):
             return self._member(value, name, value)
         if isinstance(value, Parser):
@@ -81,6 +93,9 @@ class Expressions:
             return member if isinstance(member, Function) else Method(value, name)
         if isinstance(value, App):
             return Method(value, name)
+        tracked: Value | None = self._methods.attribute(value, name)
+        if tracked is not None:
+            return tracked
         return Unreadable(f"{name} is an attribute of something computed")
 
     def _member(self, of: Class, name: str, bound: Value) -> Value:
@@ -122,7 +137,9 @@ class Expressions:
         if isinstance(node, ast.Name):
             return self._name(node.id, scope)
         if isinstance(node, ast.Attribute):
-            return self.attribute(self.evaluate(node.value, scope), node.attr)
+            owner = self.evaluate(node.value, scope)
+            test = self._methods.test(owner, node.attr, node, scope.module)
+            return test or self.attribute(owner, node.attr)
         if isinstance(node, ast.Call):
             return self._call(node, self.evaluate(node.func, scope), scope)
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -133,6 +150,9 @@ class Expressions:
             return self._binary(node, scope)
         if isinstance(node, ast.UnaryOp):
             operand = self.evaluate(node.operand, scope)
+            if isinstance(node.op, ast.Not) and isinstance(operand, (Test, Remainder, Rank)):
+                found = conditions(operand, node.operand, scope.module)
+                return Test(negated(found, node, scope.module))
             result = (
                 constants.unary(node.op, operand.value) if isinstance(operand, Constant) else None
             )
@@ -153,8 +173,10 @@ class Expressions:
             return self.evaluate(node.value, scope)
         if isinstance(node, ast.Subscript):
             value = self.evaluate(node.value, scope)
-            self.evaluate(node.slice, scope)
-            return value if isinstance(value, Namespace) else COMPUTED
+            key = self.evaluate(node.slice, scope)
+            if isinstance(value, Namespace):
+                return value
+            return item(value, key) or COMPUTED
         if isinstance(node, ast.Lambda):
             return COMPUTED
         return self._parts(node, scope)
@@ -179,24 +201,36 @@ class Expressions:
         return Items(tuple(members))
 
     def _dict(self, node: ast.Dict, scope: Scope) -> Value:
-        """A dict of constants, such as the ``metadata=`` of a dataclass field."""
+        """A dict, such as a DeepSpeed config or the ``metadata=`` of a dataclass field."""
         keys = [self.evaluate(k, scope) if k is not None else COMPUTED for k in node.keys]
         values = self.evaluate_all(node.values, scope)
-        result = {}
-        for key, value in zip(keys, values, strict=True):
-            if not (text_of(key) and isinstance(value, Constant)):
-                return COMPUTED
-            result[text_of(key)] = value.value
-        return Constant(result)
+        return written_dict(node, keys, values, scope.module, self._notes.blocks)
 
     def _binary(self, node: ast.BinOp, scope: Scope) -> Value:
         left, right = self.evaluate(node.left, scope), self.evaluate(node.right, scope)
         if isinstance(left, Constant) and isinstance(right, Constant):
             return constants.binary(node.op, left.value, right.value) or COMPUTED
-        return COMPUTED
+        return self.combined(node.op, left, right, (node.left, node.right), scope) or COMPUTED
+
+    def combined(
+        self,
+        op: ast.operator,
+        left: Value,
+        right: Value,
+        nodes: tuple[ast.AST, ast.AST],
+        scope: Scope,
+    ) -> Value | None:
+        """``left op right`` of a loss, a counter or a batch; None for anything else."""
+        made: Value | None = operators.binary(
+            op, left, right, nodes, scope.module, self._notes.blocks
+        )
+        return made
 
     def _boolean(self, node: ast.BoolOp, scope: Scope) -> Value:
         values = self.evaluate_all(node.values, scope)
+        test = boolean(node.op, values, node.values, scope.module)
+        if test is not None:
+            return test
         decides = isinstance(node.op, ast.Or)
         for value in values[:-1]:
             known = truth(value)
@@ -212,6 +246,9 @@ class Expressions:
         if len(rights) != 1:
             return COMPUTED
         op, right = node.ops[0], rights[0]
+        test = compare(node, left, right, scope.module)
+        if test is not None:
+            return test
         if isinstance(op, (ast.Is, ast.IsNot)) and right == Constant(None):
             if isinstance(left, (Constant, Parser, Function, Class, Instance)):
                 return Constant((left == right) is isinstance(op, ast.Is))
@@ -245,18 +282,24 @@ class Expressions:
 
     def _parts(self, node: ast.expr, scope: Scope) -> Value:
         """Any other expression: the calls within it happen, its value is not followed."""
+        flowing: list[Value] = []
         if isinstance(node, _COMPREHENSIONS):
             scope = Scope(scope.module, scope)
             for generator in node.generators:
+                turn: Value = Unreadable("it changes with every turn of a loop")
+                source = self.evaluate(generator.iter, scope)
+                if isinstance(source, (Batch, Derived)):
+                    turn = source
+                    flowing.append(source)
                 for target in ast.walk(generator.target):
                     if isinstance(target, ast.Name):
-                        scope.bind(target.id, Unreadable("it changes with every turn of a loop"))
+                        scope.bind(target.id, turn)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.evaluate(child, scope)
             elif isinstance(child, ast.comprehension):
-                self.evaluate_all([child.iter, *child.ifs], scope)
-        return COMPUTED
+                self.evaluate_all(child.ifs, scope)
+        return flowing[0] if flowing else COMPUTED
 
 
 def _class_names(of: Class) -> dict[str, list[ast.stmt]]:

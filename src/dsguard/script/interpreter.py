@@ -19,6 +19,27 @@ from dsguard.script.declaration import Constant, Unreadable
 from dsguard.script.decorators import read_command
 from dsguard.script.expressions import Expressions
 from dsguard.script.imports import Imports, ModuleFinder
+from dsguard.script.loop.blocks import (
+    branch_of,
+    branches_of,
+    loop_of,
+    manager_of,
+    skipped,
+    turn_of,
+)
+from dsguard.script.loop.description import Block, Does
+from dsguard.script.loop.dicts import store
+from dsguard.script.loop.naming import name_engine
+from dsguard.script.loop.values import (
+    Batch,
+    Derived,
+    Dict,
+    EngineValue,
+    ModuleValue,
+    Test,
+    Turns,
+    is_followed,
+)
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import (
     COMPUTED,
@@ -38,11 +59,14 @@ from dsguard.script.scope import Names, Scope, merged, stored_names
 _MOST_STATEMENTS = 300_000
 _DEEPEST_CALL = 8
 _DEEPEST_BLOCK = 60
+_MOST_CALLS = 40
+"""How often one function is followed with values of its own."""
 
 _PARSER_WORDS = re.compile(
     r"ArgumentParser|TrlParser|add_argument|set_defaults|parse_\w*args|add_config_arguments"
     r"|(?:Arguments|Config)\("
 )
+_TRAINING_WORDS = re.compile(r"deepspeed|[aA]ccelerat")
 _CONDITION = "it is declared only under a condition"
 _TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -55,9 +79,11 @@ class Interpreter:
         self.reading = reading
         self._imports = Imports(find_module, self.follow)
         self.calls = Calls(self)
-        self.expressions = Expressions(self.calls.read, self._imports.loaded)
+        self.expressions = Expressions(self.calls.read, self._imports.loaded, reading.loop)
         self._results: dict[tuple[ast.AST, bool], Value] = {}
         self._visited: set[ast.AST] = set()
+        self._made: set[ast.AST] = set()
+        self._calls: dict[ast.AST, int] = {}
         self._concerned: dict[ast.AST, bool] = {}
         self._stack: list[ast.AST] = []
         self._returns: list[list[Value]] = []
@@ -73,10 +99,26 @@ class Interpreter:
     def follow_rest(self, module: LocalModule) -> None:
         """Run the functions that nothing in sight calls, on arguments that are not known."""
         self.reading.reached = False
+        self._follow_classes(module)
         for node in module.functions:
             if node not in self._visited:
                 self.call_function(Function(node, module.scope), Arguments(starred=True))
         self.reading.reached = True
+
+    def _follow_classes(self, module: LocalModule) -> None:
+        """Run the methods of classes that train and that nothing in sight makes an object of."""
+        for of in [value for value in module.scope.names.values() if isinstance(value, Class)]:
+            if of.node in self._made or of.scope.module is not module:
+                continue
+            if not _TRAINING_WORDS.search(module.places.text(of.node)):
+                continue
+            made = self.create(of, Arguments())
+            for statement in of.node.body:
+                if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    continue
+                if statement not in self._visited:
+                    method = Function(statement, of.scope, made)
+                    self.call_function(method, Arguments(starred=True))
 
     # Calls of the script's own functions and classes.
 
@@ -86,14 +128,19 @@ class Interpreter:
         A function that has nothing to do with parsers, and is given none, is followed once.
         """
         node, module = function.node, function.scope.module
-        is_told = any(holds_parser(value) for value in arguments.all) or (
+        is_told = any(holds_parser(v) or is_followed(v) for v in arguments.all) or (
             isinstance(function.bound, (Parser, Instance))
             or (arguments.given and self._concerns(node, module))
         )
         key = (node, arguments.given)
         if not is_told and key in self._results:
             return self._results[key]
-        if node in self._stack or len(self._stack) >= _DEEPEST_CALL:
+        self._calls[node] = self._calls.get(node, 0) + 1
+        if (
+            node in self._stack
+            or len(self._stack) >= _DEEPEST_CALL
+            or self._calls[node] > _MOST_CALLS
+        ):
             if any(holds_parser(value) for value in arguments.all):
                 self.reading.gap("calls are too deep to follow the parser", module, node)
             return COMPUTED
@@ -118,6 +165,7 @@ class Interpreter:
     def create(self, of: Class, arguments: Arguments) -> Value:
         """Follow the making of an object of a class of the script."""
         made = self.calls.new_parser_of(of) or Instance(of)
+        self._made.add(of.node)
         constructor = self.expressions.attribute(made, "__init__")
         if isinstance(constructor, Function):
             self.call_function(constructor, arguments)
@@ -164,17 +212,25 @@ class Interpreter:
     def _block(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
         self._blocks += 1
         before = self.reading.doubt
+        around = self.reading.loop.blocks
+        depth = len(around)
         try:
             for statement in statements:
                 self._statements += 1
                 if self._statements > _MOST_STATEMENTS or self._blocks > _DEEPEST_BLOCK:
                     self.reading.gap("there is more code than is followed", scope.module, statement)
                     return
-                self._statement(statement, scope)
-                if isinstance(statement, ast.If) and _may_leave(statement):
-                    self.reading.doubt = self.reading.doubt or _CONDITION
+                if isinstance(statement, ast.If):
+                    rest = self._if(statement, scope)
+                    if _may_leave(statement):
+                        self.reading.doubt = self.reading.doubt or _CONDITION
+                    if rest is not None:
+                        around.append(rest)
+                else:
+                    self._statement(statement, scope)
         finally:
             self._blocks -= 1
+            del around[depth:]
             self.reading.doubt = before
 
     def _statement(self, node: ast.stmt, scope: Scope) -> None:
@@ -182,8 +238,9 @@ class Interpreter:
             self.expressions.evaluate(node.value, scope)
         elif isinstance(node, ast.Assign):
             value = self.expressions.evaluate(node.value, scope)
+            name_engine(value, node, scope.module)
             for target in node.targets:
-                self._assign(target, value, scope)
+                self._assign(target, value, scope, node.value)
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
                 self._assign(node.target, self.expressions.evaluate(node.value, scope), scope)
@@ -197,16 +254,17 @@ class Interpreter:
             self.calls.note_class(bases)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             self._imports.bind(node, scope)
-        elif isinstance(node, ast.If):
-            self._if(node, scope)
         elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             self._loop(node, scope)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
+            managers = []
             for item in node.items:
-                self.expressions.evaluate(item.context_expr, scope)
+                entered = self.expressions.evaluate(item.context_expr, scope)
+                managers.append(manager_of(entered, item.context_expr, scope.module))
                 if item.optional_vars is not None:
                     self._assign(item.optional_vars, COMPUTED, scope)
-            self._block(node.body, scope)
+            with self.reading.loop.inside(*managers):
+                self._block(node.body, scope)
         elif isinstance(node, _TRY):
             self._try(node, scope)
         elif isinstance(node, ast.Match):
@@ -215,7 +273,10 @@ class Interpreter:
             self._forget([s for body in cases for s in body], scope)
             for name in stored_names([node]):
                 scope.bind(name, COMPUTED)
-            self._branches([*cases, []], scope)
+            split = object()
+            blocks = [branch_of(case.pattern, scope.module, split) for case in node.cases]
+            blocks.append(branch_of(node, scope.module, split))
+            self._branches([*cases, []], blocks, scope)
         elif isinstance(node, ast.Return):
             value = Constant(None)
             result = self.expressions.evaluate(node.value, scope) if node.value else value
@@ -224,6 +285,8 @@ class Interpreter:
         elif isinstance(node, ast.Delete):
             for target in node.targets:
                 self._assign(target, COMPUTED, scope)
+                if isinstance(target, ast.Subscript):
+                    self._lose(target.value, scope, "a part of it is deleted")
         else:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
@@ -233,18 +296,17 @@ class Interpreter:
         function = Function(node, scope)
         scope.bind(node.name, read_command(function, self.expressions, self.reading))
 
-    def _assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+    def _assign(
+        self, target: ast.expr, value: Value, scope: Scope, node: ast.AST | None = None
+    ) -> None:
+        """Give a target its value; ``node`` is the expression that the value was."""
+        if isinstance(value, Dict):
+            value.kept = True
         if isinstance(target, ast.Name):
             scope.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            members = members_of(value)
-            is_matching = members is not None and len(members) == len(target.elts)
-            for i, element in enumerate(target.elts):
-                member: Value = COMPUTED
-                if isinstance(value, Namespace):
-                    member = value
-                elif members is not None and is_matching:
-                    member = members[i]
+            members = _unpacked(value, target)
+            for element, member in zip(target.elts, members, strict=True):
                 if isinstance(element, ast.Starred):
                     element, member = element.value, COMPUTED
                 self._assign(element, member, scope)
@@ -254,8 +316,18 @@ class Interpreter:
                 # Other methods may change a plain value; a parser stays what it is.
                 plain = isinstance(value, Constant)
                 owner.attributes[target.attr] = COMPUTED if plain else value
+            elif isinstance(value, EngineValue) and not isinstance(owner, ModuleValue):
+                self.reading.loop.act(Does.ESCAPE, value.engine, target, scope.module)
         elif isinstance(target, ast.Subscript):
-            self.expressions.evaluate(target.slice, scope)
+            owner = self.expressions.evaluate(target.value, scope)
+            key = self.expressions.evaluate(target.slice, scope)
+            if isinstance(owner, Dict):
+                store(owner, key, value, node or target, scope.module, self.reading.loop.blocks)
+
+    def _lose(self, node: ast.expr, scope: Scope, reason: str) -> None:
+        owner = self.expressions.evaluate(node, scope)
+        if isinstance(owner, Dict):
+            owner.lost = reason
 
     def _changed(self, node: ast.AugAssign, scope: Scope) -> Value:
         change = self.expressions.evaluate(node.value, scope)
@@ -263,16 +335,32 @@ class Interpreter:
             value = scope.find(node.target.id)
             if isinstance(value, Constant) and isinstance(change, Constant):
                 return constants.binary(node.op, value.value, change.value) or COMPUTED
+            if isinstance(value, Dict):
+                value.lost = "it is changed in place"
+                return value
+            if value is not None:
+                nodes = (node.target, node.value)
+                combined = self.expressions.combined(node.op, value, change, nodes, scope)
+                return combined or COMPUTED
+        elif isinstance(node.target, ast.Subscript):
+            self._lose(node.target.value, scope, "it is changed in place")
         return COMPUTED
 
-    def _if(self, node: ast.If, scope: Scope) -> None:
-        """A chain of conditions, read without going one level deeper for every ``elif``."""
+    def _if(self, node: ast.If, scope: Scope) -> Block | None:
+        """A chain of conditions, read without going one level deeper for every ``elif``.
+
+        Returns:
+            What stands around the rest of the block, where a branch may skip it.
+        """
         bodies: list[list[ast.stmt]] = []
+        tests: list[tuple[ast.expr, Value]] = []
         rest: list[ast.stmt] = [node]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
-            known = truth(self.expressions.evaluate(link.test, scope))
+            value = self.expressions.evaluate(link.test, scope)
+            known = truth(value)
             if known is not False:
                 bodies.append(link.body)
+                tests.append((link.test, value))
             if known is True:
                 break
             rest = link.orelse
@@ -280,31 +368,46 @@ class Interpreter:
             bodies.append(rest)
         if len(bodies) == 1:
             self._block(bodies[0], scope)
-        else:
-            self._branches(bodies, scope)
+            return None
+        blocks = branches_of(tests, scope.module)
+        self._branches(bodies, blocks[: len(bodies)], scope)
+        return skipped(node, blocks)
 
-    def _branches(self, bodies: list[list[ast.stmt]], scope: Scope) -> None:
+    def _branches(self, bodies: list[list[ast.stmt]], blocks: list[Block], scope: Scope) -> None:
         """Follow every branch from the same start; what they leave differently is not known."""
         names = {name for body in bodies for name in stored_names(body)}
         before = _part(scope.names, names)
         outcomes: list[Names] = []
         with self._in_doubt(_CONDITION):
-            for body in bodies:
+            for body, block in zip(bodies, blocks, strict=True):
                 _restore(scope.names, names, before)
-                self._block(body, scope)
+                with self.reading.loop.inside(block):
+                    self._block(body, scope)
                 if not (body and isinstance(body[-1], _ENDS)):
                     outcomes.append(_part(scope.names, names))
         _restore(scope.names, names, merged(outcomes) if outcomes else before)
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> None:
-        self.expressions.evaluate(node.test if isinstance(node, ast.While) else node.iter, scope)
+        over = self.expressions.evaluate(
+            node.test if isinstance(node, ast.While) else node.iter, scope
+        )
         if not isinstance(node, ast.While):
-            self._assign(node.target, COMPUTED, scope)
+            self._assign_turn(node.target, over, scope)
         self._forget(node.body, scope)
-        with self._in_doubt("it is declared in a loop"):
+        block = loop_of(node, over, scope.module)
+        with self._in_doubt("it is declared in a loop"), self.reading.loop.inside(block):
             self._block(node.body, scope)
         self._forget(node.body, scope)
         self._block(node.orelse, scope)
+
+    def _assign_turn(self, target: ast.expr, over: Value, scope: Scope) -> None:
+        """Bind what a loop yields: the batches of a loader, or nothing that is known."""
+        batch: Value = turn_of(over) or COMPUTED
+        if isinstance(over, Turns) and over.counted and isinstance(target, ast.Tuple):
+            for element, value in zip(target.elts, (COMPUTED, batch), strict=False):
+                self._assign(element, value, scope)
+        else:
+            self._assign(target, batch, scope)
 
     def _try(self, node: ast.Try, scope: Scope) -> None:
         """The body counts; what a handler leaves otherwise is not known afterwards."""
@@ -317,11 +420,13 @@ class Interpreter:
         outcomes = [_part(scope.names, names)]
         with self._in_doubt("it is declared only after an error"):
             for handler in node.handlers:
+                failed = branch_of(handler, scope.module, node)
                 _restore(scope.names, names, before)
                 self._forget(node.body, scope)
                 if handler.name:
                     scope.bind(handler.name, COMPUTED)
-                self._block(handler.body, scope)
+                with self.reading.loop.inside(failed):
+                    self._block(handler.body, scope)
                 if not (handler.body and isinstance(handler.body[-1], _ENDS)):
                     outcomes.append(_part(scope.names, names))
         _restore(scope.names, names, merged(outcomes))
@@ -349,8 +454,26 @@ def _returned_value(returned: list[Value]) -> Value:
     first = returned[0]
     if all(value == first for value in returned):
         return first
+    tests = [value for value in returned if isinstance(value, Test)]
+    if len(tests) == 1 and all(isinstance(v, (Test, Constant)) for v in returned):
+        return tests[0]
     told = {id(v): v for v in returned if isinstance(v, (Parser, Namespace))}
     return next(iter(told.values())) if len(told) == 1 else COMPUTED
+
+
+def _unpacked(value: Value, target: ast.Tuple | ast.List) -> list[Value]:
+    """What each element of a target gets."""
+    members = members_of(value)
+    stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
+    if isinstance(value, (Namespace, Batch, Derived)):
+        return [value] * len(target.elts)
+    if members is not None and len(members) == len(target.elts):
+        return list(members)
+    if members is not None and len(stars) == 1 and len(members) >= len(target.elts) - 1:
+        before, after = stars[0], len(target.elts) - stars[0] - 1
+        last = members[len(members) - after :] if after else ()
+        return [*members[:before], COMPUTED, *last]
+    return [COMPUTED] * len(target.elts)
 
 
 def _part(names: Names, of: set[str]) -> Names:

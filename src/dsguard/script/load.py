@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dsguard.model.source import Source
+from dsguard.script.notebook import NotANotebookError, read_notebook
 from dsguard.script.read import read_script
 from dsguard.script.script import Script
 
@@ -24,7 +25,7 @@ _SLOW_OR_NO_TEXT = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode
 
 
 def load_script(path: Path, name: str) -> Script | None:
-    """Read a training script and the local modules it takes its arguments from.
+    """Read a training script or notebook, and the local modules that it uses.
 
     ``name`` is the path as it is shown to the user.
 
@@ -36,7 +37,14 @@ def load_script(path: Path, name: str) -> Script | None:
         source = _load(path, name)
     except _NotReadError as error:
         return Script(Source(name, ""), unreadable=str(error))
-    return None if source is None else read_script(source, modules_below(path, name))
+    if source is None:
+        return None
+    if path.suffix == ".ipynb":
+        try:
+            source = read_notebook(source.text, name)
+        except NotANotebookError as error:
+            return Script(source, unreadable=str(error))
+    return read_script(source, modules_below(path, name))
 
 
 def modules_below(path: Path, name: str) -> Callable[[str], Source | None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dsguard.script.declaration import Constant, Default, FromArgument, Unreadable
 from dsguard.script.declarations import Declarations
+from dsguard.script.loop.values import Dict, Tracked
 from dsguard.script.script import ParserKind
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class App:
 
 Value: TypeAlias = (
     "Constant | Unreadable | FromArgument | External | Items | LocalModule | Function | Class"
-    " | Instance | Parser | Namespace | Method | App"
+    " | Instance | Parser | Namespace | Method | App | Tracked"
 )
 
 COMPUTED = Unreadable("it is only known when the script runs")
@@ -155,6 +156,10 @@ def constant_of(value: Value | None) -> Constant | None:
         return value
     if isinstance(value, External) and value.name == "argparse.SUPPRESS":
         return Constant("==SUPPRESS==")
+    if isinstance(value, Dict) and not value.kept and not value.lost:
+        constants = {key: constant_of(entry.value) for key, entry in value.entries.items()}
+        if all(constants.values()):
+            return Constant({key: one.value for key, one in constants.items() if one})
     return None
 
 
@@ -179,6 +184,8 @@ def truth(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, (Parser, Function, Class)):
         return True
+    if isinstance(value, Dict) and not value.kept:
+        return bool(value.entries)
     return None
 
 

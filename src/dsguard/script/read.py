@@ -46,6 +46,7 @@ def _script(module: LocalModule, reading: Reading) -> Script:
         training_arguments=tuple(reading.training_arguments),
         reassigned=_reassigned(module, reading),
         gaps=tuple(reading.gaps.values()),
+        loop=reading.loop.loop(),
     )
     parsers = _parsers(reading)
     if parsers:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from dsguard.script.declaration import Declaration
+from dsguard.script.loop.notes import Notes
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import Class, Parser
 from dsguard.script.script import Gap, ParserKind, TrainingArgumentsCall
@@ -26,7 +27,7 @@ class Reading:
     ``doubt`` says why what is read at the moment may not happen in a run, empty where it does.
     ``reached`` is False while functions are read that nothing calls in sight: a parser made
     there (``unreached``) counts only where no other is found. ``dataclasses`` are those
-    given to a parser.
+    given to a parser. ``loop`` collects what is done with engines.
     """
 
     parsers: list[Parser] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Reading:
     training_arguments: list[TrainingArgumentsCall] = field(default_factory=list)
     adds_deepspeed_arguments: bool = False
     gaps: dict[tuple[str, LocalModule], Gap] = field(default_factory=dict)
+    loop: Notes = field(default_factory=Notes)
     doubt: str = ""
     reached: bool = True
 

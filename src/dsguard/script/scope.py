@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dsguard.script.declaration import Constant, Unreadable
+from dsguard.script.loop.values import Derived
 from dsguard.script.objects import (
     App,
     Class,
@@ -84,6 +85,9 @@ def stored_names(nodes: list[ast.stmt]) -> Iterator[str]:
 def _either(name: str, one: Value | None, other: Value | None) -> Value:
     if one == other and one is not None:
         return one
+    if isinstance(one, Derived) and isinstance(other, Derived):
+        divisions = max(one.divisions, other.divisions, key=len)
+        return Derived(one.engines | other.engines, divisions, one.is_sum or other.is_sum)
     candidates = [v for v in (one, other) if isinstance(v, _DEFINITIONS)]
     if len(candidates) == 1:
         return candidates[0]

@@ -8,6 +8,7 @@ from enum import Enum
 
 from dsguard.model.source import Location, Source
 from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
+from dsguard.script.loop.description import Loop
 
 
 class ParserKind(str, Enum):
@@ -75,7 +76,7 @@ class Script:
     defaults. ``config_flag`` is a flag that names a file with further defaults.
     ``reassigned`` maps attribute names to the first place where the script stores to such an
     attribute (``args.lr = …``): there the command line may not have the last word. ``gaps``
-    say where the picture may be incomplete.
+    say where the picture may be incomplete. ``loop`` is what it does with its engines.
     """
 
     source: Source
@@ -89,6 +90,7 @@ class Script:
     training_arguments: tuple[TrainingArgumentsCall, ...] = ()
     reassigned: Mapping[str, Location] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
+    loop: Loop = field(default_factory=Loop)
     unreadable: str | None = None
 
     @property

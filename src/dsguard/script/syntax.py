@@ -9,6 +9,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from dsguard.model.source import Location, Source, Span
+from dsguard.script.notebook import Notebook
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BOM = "\ufeff"
@@ -58,7 +59,10 @@ class Places:
 
     def locate(self, node: ast.AST) -> Location:
         """Where a node stands, as the model says it."""
-        return Location(self.source, self.span(node))
+        span = self.span(node)
+        if isinstance(self.source, Notebook):
+            return self.source.locate(span)
+        return Location(self.source, span)
 
     def text(self, node: ast.AST) -> str:
         """The text of a node."""

@@ -39,7 +39,7 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG|DIR|-",
-            help="Configs, folders, launch scripts, job files, or - for stdin.",
+            help="Configs, folders, training scripts, launch scripts, job files, or - for stdin.",
         ),
     ] = None,
     target: options.Target = None,

@@ -44,9 +44,7 @@ def facts(
     context: typer.Context,
     config: Annotated[
         str | None,
-        typer.Argument(
-            metavar="CONFIG", help="A config, launch script or job file, or - for stdin."
-        ),
+        typer.Argument(metavar="CONFIG", help="A config, script or job file, or - for stdin."),
     ] = None,
     target: options.Target = None,
     world_size: options.WorldSize = None,

@@ -1,0 +1,97 @@
+"""The DeepSpeed config that a training script holds itself or names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dsguard.frontends.requests import Requests
+from dsguard.model.source import Location, Span
+from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar
+from dsguard.script.declaration import Constant, FromArgument
+from dsguard.script.lookup import argument_value
+from dsguard.script.loop.description import Config, DictEntry, DictLiteral
+from dsguard.script.script import Script
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def config_of_script(script: Script) -> Config | None:
+    """The one config that everything in the script is given; None where there are several."""
+    configs = script.loop.configs
+    if not configs:
+        return None
+    first = configs[0]
+    for other in configs[1:]:
+        same_literal = (
+            other.literal is not None
+            and first.literal is not None
+            and other.literal.location == first.literal.location
+        )
+        if not same_literal and (other.path is None or other.path != first.path):
+            return None
+    return configs[-1]
+
+
+def named_by_script(config: Config, script: Script, requests: Requests) -> str | None:
+    """The file name that a script gives as its config, the default of an argument included."""
+    if isinstance(config.path, Constant):
+        return str(config.path.value)
+    if not isinstance(config.path, FromArgument):
+        return None
+    request = requests.argument(config.path.name)
+    if request is not None:
+        return request.value if isinstance(request.value, str) else None
+    declared = argument_value(script, config.path.name)
+    default = declared.default if declared is not None else None
+    if isinstance(default, Constant) and isinstance(default.value, str):
+        return default.value
+    return None
+
+
+def document_of(literal: DictLiteral, requests: Requests) -> Document:
+    """A dict of the script as a document, with its places in the script.
+
+    An argument stands for what the launch gives it. What is only known when the script runs is
+    there as a placeholder, which no rule judges.
+    """
+    return Document(literal.location.source, _object(literal, requests), in_code=True)
+
+
+def _object(literal: DictLiteral, requests: Requests) -> Object:
+    members = tuple(
+        Member(entry.key, entry.key_location.span, _node(entry, requests))
+        for entry in literal.entries
+    )
+    return Object(literal.location.span, members, {m.key: m.node.value for m in members})
+
+
+def _node(entry: DictEntry, requests: Requests) -> Node:
+    value, span = entry.value, entry.location.span
+    if isinstance(value, DictLiteral):
+        return _object(value, requests)
+    if isinstance(value, tuple):
+        items = tuple(_node(item, requests) for item in value)
+        return Array(span, items, [item.value for item in items])
+    if isinstance(value, FromArgument):
+        request = requests.argument(value.name)
+        if request is not None:
+            return _constant(request.value, entry, span)
+    elif isinstance(value, Constant):
+        return _constant(value.value, entry, span)
+    return _unknown(entry, span)
+
+
+def _constant(value: Any, entry: DictEntry, span: Span) -> Node:
+    return Scalar(span, value) if isinstance(value, _PLAIN) else _unknown(entry, span)
+
+
+def _unknown(entry: DictEntry, span: Span) -> Scalar:
+    """A placeholder that shows the expression."""
+    text = re.sub(r"[{}]", "", entry.text) or "value"
+    return Scalar(span, f"${{{text}}}")
+
+
+def place_of(config: Config) -> Location:
+    """Where the script gives its config."""
+    return config.literal.location if config.literal is not None else config.location

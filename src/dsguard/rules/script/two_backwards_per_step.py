@@ -1,0 +1,84 @@
+"""Two losses, two backwards, one step; see the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsguard.facts.case import Case
+from dsguard.model.finding import Consequence, Finding, Severity
+from dsguard.model.rule import Reporter, rule
+from dsguard.rules.script._loop import (
+    accumulation,
+    actions,
+    branches,
+    in_script,
+    innermost,
+    inside,
+    once,
+    owns_its_windows,
+    reasons,
+    release,
+    stage,
+)
+from dsguard.rules.script.accumulated_by_hand import LAST_ONLY_SINCE, SUMMED_UNTIL
+from dsguard.script.loop.description import Action, Context, Does, Engine, Maker
+
+
+@rule(
+    code="DSG811",
+    slug="two-backwards-per-step",
+    summary="two backwards before one step: ZeRO stage 1 and 2 keep the second only",
+    severity=Severity.ERROR,
+    since="0.1.0",
+    needs=("gradient_accumulation_steps", "zero_stage"),
+    oracle="the update holds the second loss only",
+)
+def two_backwards_per_step(case: Case, report: Reporter) -> Iterator[Finding]:
+    """Find two backwards of one engine in a row, with no step between them."""
+    yield from once(_findings(case, report))
+
+
+def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
+    level, version = stage(case), release(case)
+    if accumulation(case) != 1 or level not in (1, 2) or version < SUMMED_UNTIL:
+        return
+    for engine in case.script.loop.engines if case.script is not None else ():
+        if engine.maker is not Maker.DEEPSPEED or owns_its_windows(case, engine):
+            continue
+        for first, second, step in _in_a_row(case, engine):
+            late = version < LAST_ONLY_SINCE
+            what = (
+                "it stops with TypeError"
+                if late
+                else f"its gradient replaces that of {first.said}, which never reaches the "
+                "optimizer"
+            )
+            yield report(
+                second.location,
+                f"{second.said} is the second backward before {step.said}: at ZeRO stage {level} "
+                f"{what}",
+                Consequence.LATE if late else Consequence.DIFFERS,
+                because=(
+                    *reasons(case, "gradient_accumulation_steps", "zero_stage"),
+                    in_script("first backward", first.said, first.location),
+                ),
+                help="add the losses and call backward once",
+            )
+
+
+def _in_a_row(case: Case, engine: Engine) -> Iterator[tuple[Action, Action, Action]]:
+    """Two backwards and a step that stand in one block, in this order."""
+    row: list[Action] = []
+    for action in actions(case, Does.BACKWARD, Does.STEP, engine=engine):
+        loop = innermost(action)
+        if loop is None or inside(action, Context.NO_SYNC, Context.COALESCE):
+            row = []
+            continue
+        if row and (innermost(row[-1]) is not loop or branches(action) != branches(row[-1])):
+            row = []
+        if action.does is Does.BACKWARD:
+            row.append(action)
+            continue
+        if len(row) == 2:
+            yield row[0], row[1], action
+        row = []

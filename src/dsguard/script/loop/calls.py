@@ -1,0 +1,372 @@
+"""Calls of libraries that matter to a training loop."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dsguard.script.arguments import Arguments
+from dsguard.script.declaration import Constant, FromArgument
+from dsguard.script.loop.description import (
+    Config,
+    Context,
+    Does,
+    Engine,
+    Given,
+    Loader,
+    Maker,
+    Whose,
+)
+from dsguard.script.loop.dicts import literal
+from dsguard.script.loop.notes import Notes, given
+from dsguard.script.loop.values import (
+    Accelerator,
+    Batch,
+    Derived,
+    Dict,
+    EngineValue,
+    Entry,
+    Made,
+    Manager,
+    ModuleValue,
+    Rank,
+    Role,
+    Turns,
+)
+from dsguard.script.module import LocalModule
+from dsguard.script.objects import External, Instance, Items, Namespace
+
+INITIALIZE = (
+    *("args", "model", "optimizer", "model_parameters", "training_data", "lr_scheduler"),
+    *("distributed_port", "mpu", "dist_init_required", "collate_fn", "config", "mesh_param"),
+    "config_params",
+)
+"""The parameters of ``deepspeed.initialize``, in order (deepspeed/__init__.py)."""
+
+_LOADER = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+_RANKS = frozenset({"get_rank", "get_local_rank", "get_global_rank"})
+RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
+_CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
+_PASSES_ON = frozenset({"tqdm", "iter", "RepeatingLoader", "trange", "cycle"})
+_DICT_MAKERS = frozenset({"builtins.dict"})
+_HARMLESS = frozenset(
+    {
+        *("builtins", "torch", "tqdm", "logging", "json", "os", "copy", "pprint", "wandb"),
+        *("deepspeed", "transformers", "accelerate", "datasets", "math", "numpy", "time"),
+    }
+)
+"""Libraries that change nothing of an engine they are given."""
+
+_CONFIG_TAKERS: Mapping[str, tuple[str, ...]] = {
+    "DeepSpeedPlugin": ("hf_ds_config",),
+    "DeepSpeedStrategy": ("config",),
+    "HfDeepSpeedConfig": ("config_file_or_dict", "0"),
+    "HfTrainerDeepSpeedConfig": ("config_file_or_dict", "0"),
+}
+_RANKED = re.compile(r"rank|world|shard|worker|split_dataset|process_index|num_processes", re.I)
+
+
+def bound(
+    node: ast.Call, arguments: Arguments, parameters: Sequence[str]
+) -> dict[str, tuple[Any, ast.expr]]:
+    """What is passed by name or place, each with its expression."""
+    found: dict[str, tuple[Any, ast.expr]] = {}
+    for name, value, at in zip(parameters, arguments.positional, node.args, strict=False):
+        found[name] = (value, at)
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            found[keyword.arg] = (arguments.keywords[keyword.arg], keyword.value)
+    return found
+
+
+class LibraryCalls:
+    """What calls of libraries give, as far as it belongs to a loop."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def read(
+        self, node: ast.Call, callee: External, arguments: Arguments, module: LocalModule
+    ) -> Any:
+        """The value of a call, None where it is of no interest."""
+        name, last = callee.name, callee.last
+        if name in ("deepspeed.initialize", "deepspeed.runtime.initialize"):
+            return self._initialize(node, arguments, module)
+        if name in ("accelerate.Accelerator", "accelerate.accelerator.Accelerator"):
+            made = self._made(node, callee, arguments, module)
+            self._config_of(node, arguments, module, ("deepspeed_plugin",))
+            return Accelerator(made)
+        if last == "DataLoader" and callee.library in ("torch", "torchdata"):
+            return self._loader(node, callee, arguments, module)
+        if last in _RANKS and callee.library in ("torch", "deepspeed"):
+            return Rank()
+        if name in ("os.environ.get", "os.getenv"):
+            key = arguments.first("key")
+            is_rank = isinstance(key, Constant) and key.value in RANK_VARIABLES
+            return Rank() if is_rank else None
+        if name in ("builtins.int", "builtins.next") and arguments.positional:
+            return self._converted(name, arguments.positional[0])
+        if last in _CLIPS and callee.library == "torch":
+            self._clip(node, arguments, module)
+            return None
+        if name == "torch.save" or last == "save_file":
+            self._save(node, arguments, module)
+            return None
+        if last in _CONFIG_TAKERS:
+            self._config_of(node, arguments, module, _CONFIG_TAKERS[last])
+            if last in ("HfDeepSpeedConfig", "HfTrainerDeepSpeedConfig"):
+                self._notes.set_up(module.locate(node))
+        if last == "from_pretrained" and callee.library in ("transformers", "diffusers", "peft"):
+            self._load(node, callee, arguments, module)
+        if last in ("GatheredParameters", "no_grad", "inference_mode", "autocast"):
+            gathered = last == "GatheredParameters"
+            return Manager(Context.GATHERED if gathered else Context.OTHER)
+        if name in _DICT_MAKERS:
+            return self._dict(node, arguments, module)
+        return self._flowing(node, callee, arguments, module)
+
+    def training_arguments(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> None:
+        """``TrainingArguments(…, deepspeed=…)``: a config, and from here transformers knows it."""
+        self._config_of(node, arguments, module, ("deepspeed",))
+        self._notes.set_up(module.locate(node))
+
+    def note_config(self, value: Any, node: ast.AST, module: LocalModule) -> Config | None:
+        """What an argument that takes a config is given; None where it is given none."""
+        if value == Constant(None):
+            return None
+        where = module.locate(node)
+        if isinstance(value, (Constant, FromArgument)):
+            is_path = isinstance(value, FromArgument) or isinstance(value.value, str)
+            config = Config(where, path=value if is_path else None, reason="it is no file name")
+        elif isinstance(value, Dict):
+            found = literal(value)
+            config = Config(where, literal=found, reason=value.lost)
+        else:
+            config = Config(where, reason="it is only known when the script runs")
+        return self._notes.add_config(config)
+
+    def escape(
+        self, node: ast.Call, callee: Any, arguments: Arguments, module: LocalModule
+    ) -> None:
+        """Note that code which is not read gets an engine, or a dict that it may change."""
+        library = getattr(callee, "library", "")
+        for value in arguments.all:
+            if isinstance(value, (EngineValue, ModuleValue)) and library not in _HARMLESS:
+                self._notes.act(Does.ESCAPE, value.engine, node, module)
+            elif isinstance(value, Dict) and not library:
+                value.lost = f"{module.places.excerpt(node.func)} may change it"
+
+    def _initialize(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> Any:
+        passed = bound(node, arguments, INITIALIZE)
+        model = passed.get("model", (None, node))[0]
+        config = None
+        for name in ("config", "config_params"):
+            if name in passed and config is None:
+                config = self.note_config(*passed[name], module)
+        args = passed.get("args")
+        if config is None and args is not None and isinstance(args[0], Namespace):
+            where = module.locate(args[1])
+            config = self._notes.add_config(Config(where, path=FromArgument("deepspeed_config")))
+        pipeline = isinstance(model, Made) and model.last == "PipelineModule"
+        of = getattr(model, "of", None)
+        if of is not None and hasattr(of, "lineage"):
+            pipeline = any(getattr(base, "last", "") == "PipelineModule" for base in of.lineage())
+        engine = self._notes.add_engine(
+            Engine(
+                name="engine",
+                maker=Maker.DEEPSPEED,
+                location=module.locate(node),
+                passed={
+                    name: module.locate(at)
+                    for name, (value, at) in passed.items()
+                    if value != Constant(None)
+                },
+                blocks=tuple(self._notes.blocks),
+                config=config,
+                is_pipeline=pipeline,
+                has_scheduler=isinstance(passed.get("lr_scheduler", (None,))[0], (Made, Instance)),
+                complete=not arguments.starred,
+            )
+        )
+        if model is not None:
+            self._notes.belongs(model, ModuleValue(engine))
+        for name, what in (("optimizer", "optimizer"), ("lr_scheduler", "scheduler")):
+            if name in passed:
+                self._notes.belongs(passed[name][0], Role(engine, what, Whose.CLIENT))
+        roles = (Role(engine, "optimizer"), Role(engine, "loader"), Role(engine, "scheduler"))
+        return Items((EngineValue(engine), *roles))
+
+    def _made(
+        self, node: ast.Call, callee: External, arguments: Arguments, module: LocalModule
+    ) -> Made:
+        texts = [module.places.excerpt(at) for at in node.args]
+        texts += [module.places.excerpt(keyword.value) for keyword in node.keywords]
+        by_rank = any(map(_RANKED.search, texts)) or any(
+            isinstance(value, Rank) or (isinstance(value, Made) and value.by_rank)
+            for value in arguments.all
+        )
+        return Made(
+            callee.name,
+            module.locate(node),
+            arguments.positional,
+            dict(arguments.keywords),
+            {k.arg: module.places.excerpt(k.value) for k in node.keywords if k.arg},
+            by_rank=by_rank or any(k.arg and _RANKED.search(k.arg) for k in node.keywords),
+        )
+
+    def _loader(
+        self, node: ast.Call, callee: External, arguments: Arguments, module: LocalModule
+    ) -> Made:
+        passed = bound(node, arguments, _LOADER)
+        passed = {name: one for name, one in passed.items() if one[0] != Constant(None)}
+        made = self._made(node, callee, arguments, module)
+        size: Given | None = None
+        if "batch_size" in passed:
+            size = given(*passed["batch_size"], module)
+        elif not arguments.starred and "batch_sampler" not in passed:
+            size = Given(Constant(1), made.location, "the default of DataLoader")
+        drop = passed.get("drop_last")
+        constant = drop[0] if drop is not None else Constant(False)
+        sampled = "sampler" in passed or "batch_sampler" in passed
+        made.loader = Loader(
+            location=made.location,
+            batch_size=None if "batch_sampler" in passed else size,
+            sampler=None if arguments.starred and not sampled else sampled,
+            drop_last=bool(constant.value)
+            if isinstance(constant, Constant) and not arguments.starred
+            else None,
+            shards=_may_be_part(passed["dataset"][0], made) if "dataset" in passed else True,
+        )
+        return made
+
+    def _converted(self, name: str, value: Any) -> Any:
+        if name == "builtins.int":
+            return value if isinstance(value, Rank) else None
+        return Batch(value.loader) if isinstance(value, Turns) else None
+
+    def _clip(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> None:
+        found = bound(node, arguments, ("parameters", "max_norm"))
+        parameters = found.get("parameters", (None, node))[0]
+        if isinstance(parameters, Role) and parameters.what == "parameters":
+            passed = {n: given(v, at, module) for n, (v, at) in found.items()}
+            self._notes.act(
+                Does.CLIP, parameters.engine, node, module, whose=Whose.MODULE, arguments=passed
+            )
+
+    def _save(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> None:
+        for value in arguments.all:
+            held = (
+                [entry.value for entry in value.entries.values()]
+                if isinstance(value, Dict)
+                else [value]
+            )
+            for one in held:
+                if isinstance(one, Role) and one.what == "state_dict":
+                    self._notes.act(Does.SAVE_WEIGHTS, one.engine, node, module, whose=Whose.MODULE)
+                    return
+
+    def _load(
+        self, node: ast.Call, callee: External, arguments: Arguments, module: LocalModule
+    ) -> None:
+        kind = callee.name.split(".")[-2]
+        if re.search(r"Tokenizer|Processor|Config|FeatureExtractor|Scheduler", kind):
+            return
+        passed = {
+            name: given(value, at, module)
+            for name, (value, at) in bound(node, arguments, ("name",)).items()
+        }
+        self._notes.load(kind, module.locate(node), passed)
+
+    def _config_of(
+        self, node: ast.Call, arguments: Arguments, module: LocalModule, names: Sequence[str]
+    ) -> None:
+        passed = bound(node, arguments, [str(i) for i in range(3)])
+        for name in names:
+            if name in passed and not isinstance(passed[name][0], Made):
+                self.note_config(*passed[name], module)
+
+    def _dict(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> Dict:
+        made = Dict(node, module.locate(node), tuple(self._notes.blocks))
+        if node.args or arguments.starred:
+            made.lost = "it is made of something that is only known when the script runs"
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                made.entries[keyword.arg] = Entry(
+                    arguments.keywords[keyword.arg],
+                    module.locate(keyword),
+                    module.locate(keyword.value),
+                    module.places.excerpt(keyword.value),
+                )
+        return made
+
+    def _flowing(
+        self, node: ast.Call, callee: External, arguments: Arguments, module: LocalModule
+    ) -> Any:
+        """Calls through which a loss, a batch or a loader passes, and any other object made."""
+        first = arguments.positional[0] if arguments.positional else None
+        source = turns(first)
+        if callee.name == "builtins.enumerate" and source is not None:
+            return Turns(source.loader, counted=True)
+        if callee.last in _PASSES_ON and source is not None:
+            return source
+        self.escape(node, callee, arguments, module)
+        found = flowing(arguments.all)
+        if found is not None:
+            return found
+        if callee.library == "builtins":
+            return None
+        return self._made(node, callee, arguments, module)
+
+
+def turns(value: Any) -> Turns | None:
+    """A loader as something to loop over."""
+    if isinstance(value, Turns):
+        return value
+    if isinstance(value, Made) and value.loader is not None:
+        return Turns(value.loader)
+    if isinstance(value, Role) and value.what == "loader":
+        return Turns(None)
+    return None
+
+
+def flowing(values: Sequence[Any]) -> Derived | Batch | None:
+    """What a call that is not read makes of a loss or a batch that it is given."""
+    losses = [value for value in _each(values) if isinstance(value, Derived)]
+    if losses:
+        engines = frozenset(engine for loss in losses for engine in loss.engines)
+        if len(losses) == 1:
+            return Derived(engines, losses[0].divisions, losses[0].is_sum)
+        return Derived(engines, is_sum=True)
+    return next((value for value in _each(values) if isinstance(value, Batch)), None)
+
+
+def _each(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        members = getattr(value, "members", None)
+        found.extend(members if isinstance(members, tuple) else [value])
+    return found
+
+
+_WHOLE = frozenset({"torch", "torchvision", "datasets", "sklearn"})
+
+
+def _may_be_part(dataset: Any, loader: Made) -> bool:
+    """Whether a dataset may hold one rank's part only, as far as the script shows."""
+    if isinstance(dataset, Made):
+        texts = " ".join(dataset.texts.values())
+        whole = dataset.name.partition(".")[0] in _WHOLE and "streaming" not in dataset.texts
+        parts = [value for value in dataset.positional if isinstance(value, Made)]
+        return (
+            not whole
+            or dataset.by_rank
+            or bool(_RANKED.search(texts))
+            or any(_may_be_part(value, loader) for value in parts)
+        )
+    of = getattr(dataset, "of", None)
+    if of is not None and hasattr(of, "scope"):
+        text = of.scope.module.places.text(of.node)
+        return bool(_RANKED.search(text)) or "Iterable" in text
+    return True

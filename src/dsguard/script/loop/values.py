@@ -1,0 +1,205 @@
+"""What names can stand for in a training loop, while the script is followed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dsguard.model.source import Location
+from dsguard.script.loop.description import (
+    Block,
+    Condition,
+    Context,
+    Engine,
+    FromConfig,
+    FromEngine,
+    Given,
+    Loader,
+    Whose,
+)
+
+if TYPE_CHECKING:
+    from dsguard.script.objects import Value
+
+
+@dataclass(eq=False)
+class Made:
+    """What a call of a library gives: ``name`` is the dotted name of what was called.
+
+    ``keywords`` and ``positional`` are the values that it was given, ``texts`` how they are
+    written. ``loader`` is set for a DataLoader. ``rank`` says that one rank's part was asked for.
+    """
+
+    name: str
+    location: Location
+    positional: tuple[Value, ...] = ()
+    keywords: Mapping[str, Value] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    loader: Loader | None = None
+    by_rank: bool = False
+
+    @property
+    def last(self) -> str:
+        """The name without its module."""
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(eq=False)
+class Dict:
+    """A dict written in the script, changed as the statements behind it do.
+
+    ``lost`` says why its content is not known any more. ``kept`` is True once a name or attribute
+    holds it, from where other code may change it.
+    """
+
+    node: ast.Dict | ast.Call
+    location: Location
+    blocks: tuple[Block, ...]
+    entries: dict[str, Entry] = field(default_factory=dict)
+    lost: str = ""
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One value of a :class:`Dict` with its places."""
+
+    value: Value
+    key_location: Location
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class EngineValue:
+    """The engine itself."""
+
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class ModuleValue:
+    """``engine.module``, or the model that the engine was made from."""
+
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class Role:
+    """The optimizer, scheduler or loader of an engine: ``what`` names which."""
+
+    engine: Engine
+    what: str
+    whose: Whose = Whose.RETURNED
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """An ``accelerate.Accelerator``."""
+
+    made: Made
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Something computed from the outputs of engines, such as the loss.
+
+    ``divisions`` are what it was divided by, with the blocks around each division. ``method`` is
+    the attribute of it that was asked for last, for where that is called.
+    """
+
+    engines: frozenset[Engine]
+    divisions: tuple[tuple[Given, tuple[Block, ...]], ...] = ()
+    is_sum: bool = False
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a loader yields, or something made of it."""
+
+    loader: Loader | None
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Something to loop over that yields a loader's batches; ``counted`` as ``enumerate`` does."""
+
+    loader: Loader | None
+    counted: bool = False
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The number of a process: ``torch.distributed.get_rank()``, ``args.local_rank``."""
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """``counter % amount``."""
+
+    amount: Given
+
+
+@dataclass(frozen=True)
+class Reciprocal:
+    """``1 / amount``."""
+
+    amount: Given
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition that is not yet decided; all of ``conditions`` have to hold."""
+
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A method of one of these values, not yet called."""
+
+    receiver: Any
+    name: str
+
+
+@dataclass(frozen=True)
+class Manager:
+    """What a ``with`` statement enters."""
+
+    context: Context
+
+
+Tracked = (
+    EngineValue
+    | ModuleValue
+    | Role
+    | Accelerator
+    | Derived
+    | Batch
+    | Turns
+    | Rank
+    | Remainder
+    | Reciprocal
+    | Test
+    | Call
+    | Manager
+    | Made
+    | Dict
+    | FromEngine
+    | FromConfig
+)
+"""Every value of a training loop."""
+
+FOLLOWED = (EngineValue, ModuleValue, Role, Accelerator, Derived, Batch, Turns, Made, Dict, Call)
+"""What makes the call of a function worth following with the values that it is given."""
+
+
+def is_followed(value: Any) -> bool:
+    """Whether a function that gets this value is followed with it."""
+    members = getattr(value, "members", None)
+    if isinstance(members, tuple):
+        return any(is_followed(member) for member in members)
+    return isinstance(value, FOLLOWED)

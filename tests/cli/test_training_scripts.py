@@ -1,0 +1,149 @@
+"""``dsguard check train.py``: the config that a script holds or names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Dsguard
+
+LITERAL = """\
+import deepspeed
+
+CONFIG = {
+    "train_batch_size": 8,
+    "train_micro_batch_size_per_gpu": 3,
+    "gradient_accumulation_steps": 1,
+    "zero_optimizaton": {"stage": args.stage},
+}
+engine, *_ = deepspeed.initialize(model=model, config=CONFIG)
+"""
+NAMED = "import deepspeed\nengine, *_ = deepspeed.initialize(model=model, config='{}')\n"
+BY_ARGUMENT = """\
+import argparse
+import deepspeed
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--deepspeed_config", default="conf/ds.json")
+parser.add_argument("--stage", type=int, default=9)
+args = parser.parse_args()
+engine, *_ = deepspeed.initialize(args=args, model=model)
+"""
+CONFIG = '{\n  "zero_optimizaton": {},\n  "train_micro_batch_size_per_gpu": 1\n}\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "ds.json").write_text(CONFIG)
+    return tmp_path
+
+
+def test_a_dict_is_linted_where_it_stands(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(LITERAL)
+    outcome = dsguard("check train.py -o concise", folder)
+    assert outcome.out.splitlines() == [
+        "train.py:4:25: info[DSG208] world-size-unknown: train_batch_size 8 counts the samples of "
+        "all processes, and how many there are is unknown: no launch command was given",
+        "train.py:7:5: warning[DSG101] unknown-key: zero_optimizaton is not a key that DeepSpeed "
+        "knows; DeepSpeed ignores it",
+    ]
+
+
+def test_a_launch_tells_what_the_dict_does_not(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(LITERAL)
+    for line in ("check -o concise train.py", "check -o concise"):
+        outcome = dsguard(f"{line} -- deepspeed --num_gpus 2 train.py", folder)
+        assert "train.py:4:25: error[DSG201]" in outcome.out
+        assert outcome.code == 1
+
+
+def test_no_edit_of_json_is_offered_for_python(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(LITERAL.replace("optimizaton", "optimization"))
+    outcome = dsguard("check -o json train.py -- deepspeed --num_gpus 2 train.py", folder)
+    fixes = [f["fix"] for f in json.loads(outcome.out)["findings"] if f["fix"]]
+    assert fixes
+    assert all(fix["safety"] == "display" and not fix["edits"] for fix in fixes)
+
+
+@pytest.mark.parametrize("script", [NAMED.format("conf/ds.json"), BY_ARGUMENT])
+def test_the_config_that_a_script_names(script: str, dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(script)
+    for line in ("check -o concise train.py", "check -o concise -- deepspeed train.py"):
+        outcome = dsguard(line, folder)
+        assert "conf/ds.json:2:3: warning[DSG101]" in outcome.out, outcome.out
+
+
+def test_the_config_beside_a_script_in_another_folder(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "conf" / "train.py").write_text(NAMED.format("ds.json"))
+    outcome = dsguard("check -o concise conf/train.py", folder)
+    assert "conf/ds.json:2:3: warning[DSG101]" in outcome.out
+
+
+def test_arguments_stand_for_what_the_launch_gives(dsguard: Dsguard, folder: Path) -> None:
+    text = BY_ARGUMENT.replace(
+        "args=args, model=model",
+        'model=model, config={"train_batch_size": 2, "zero_optimization": {"stage": args.stage}}',
+    )
+    (folder / "train.py").write_text(text)
+    assert dsguard("check -o concise train.py", folder).code == 0
+    outcome = dsguard("check -o concise -- deepspeed --num_gpus 2 train.py", folder)
+    assert "train.py:8:" in outcome.out
+    assert "error" in outcome.out
+    assert dsguard("check -- deepspeed --num_gpus 2 train.py --stage 2", folder).code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("train.py", "x = (", "cannot be read as a script: it is no Python"),
+        ("train.py", "print('hello')", "shows nothing of DeepSpeed"),
+        ("train.py", NAMED.format("gone.json"), "the script reads gone.json, which is not here"),
+        ("train.ipynb", "{}", "has no cells"),
+        ("gone.py", None, "does not exist"),
+    ],
+)
+def test_what_cannot_be_checked(
+    name: str, text: str | None, words: str, dsguard: Dsguard, folder: Path
+) -> None:
+    if text is not None:
+        (folder / name).write_text(text)
+    outcome = dsguard(f"check {name}", folder)
+    assert outcome.code == 3
+    assert words in outcome.out
+    assert "Traceback" not in outcome.out
+
+
+def test_a_script_beside_another_launch(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(LITERAL)
+    (folder / "other.py").write_text(LITERAL)
+    outcome = dsguard("check train.py -- deepspeed other.py", folder)
+    assert outcome.code == 3
+    assert "is not the script that the command after -- starts" in outcome.out
+
+
+def test_facts_of_a_script(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(LITERAL)
+    outcome = dsguard("facts train.py -- deepspeed --num_gpus 2 train.py", folder)
+    assert "train.py:5:39" in outcome.out
+    assert outcome.code == 0
+
+
+def test_a_config_that_is_only_known_when_the_script_runs(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "train.py").write_text(NAMED.replace("'{}'", "make()"))
+    outcome = dsguard("check train.py", folder)
+    assert outcome.code == 0
+    assert "No problems found" in outcome.out
+
+
+def test_reasons_in_the_json_beside_the_script(dsguard: Dsguard, folder: Path) -> None:
+    (folder / "ds.json").write_text('{"train_batch_size": 8,\n "gradient_accumulation_steps": 4}')
+    (folder / "train.py").write_text(
+        NAMED.format("ds.json") + "for x in loader:\n    loss = engine(x) / 4\n"
+        "    engine.backward(loss)\n    engine.step()\n"
+    )
+    outcome = dsguard("check train.py", folder)
+    assert "--> train.py:4:24" in outcome.out
+    assert "::: ds.json:2:33" in outcome.out
