@@ -148,8 +148,9 @@ def voices() -> dict[str, str]:
         said = _listen()
         engine, _ = initialize(config(0, accumulation=3))
         watched = guard(engine)
-        for x, y in batches(6):
-            if dist.get_rank() in ranks:
+        for index, (x, y) in enumerate(batches(6)):
+            # Away from the boundary, where a backward pass is no collective.
+            if dist.get_rank() in ranks and index % 3 == 0:
                 engine.backward(engine(x, y))
             engine.backward(engine(x, y))
             engine.step()

@@ -100,6 +100,7 @@ def _words(statement: str, path: TomlPath) -> list[str]:
 
 def _read(lines: Sequence[str]) -> dict[str, Any] | None:
     try:
-        return tomllib.loads("".join(lines))
+        read: dict[str, Any] = tomllib.loads("".join(lines))
     except tomllib.TOMLDecodeError:
         return None
+    return read
