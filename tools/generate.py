@@ -45,8 +45,10 @@ def contract_schema_file() -> str:
 
 
 def rule_page(rule: Rule[Any]) -> str:
-    """The page of a rule, its links leading to the other pages."""
-    return re.sub(r"\]\((?:\.\./)*(?:\w+/)*(\w+)\.md\)", lambda m: f"]({_file(m[1])})", page(rule))
+    """The page of a rule, its links leading to the other pages and to the guides above them."""
+    text = re.sub(r"\]\((?:\.\./)+docs/([\w-]+\.md)\)", r"](<../\1>)", page(rule))
+    text = re.sub(r"\]\((?:\.\./)*(?:\w+/)*(\w+)\.md\)", lambda m: f"]({_file(m[1])})", text)
+    return re.sub(r"\]\(<(.*?)>\)", r"](\1)", text)
 
 
 def record_schema_file() -> str:
