@@ -147,3 +147,54 @@ def test_reasons_in_the_json_beside_the_script(dsguard: Dsguard, folder: Path) -
     outcome = dsguard("check train.py", folder)
     assert "--> train.py:4:24" in outcome.out
     assert "::: ds.json:2:33" in outcome.out
+
+
+LOOP = """\
+for batch in loader:
+    loss = engine(batch).mean()
+    engine.backward(loss)
+    engine.step()
+    scheduler.step()
+"""
+STEPPED = """\
+import deepspeed
+import torch
+
+CONFIG = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4}
+CONFIG["zero_optimization"] = {"stage": 1}
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1000)
+engine, _, _, _ = deepspeed.initialize(
+    model=model, optimizer=optimizer, config=CONFIG, lr_scheduler=scheduler
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "rules"),
+    [
+        ("", ["scheduler-stepped-beside-engine"]),
+        ("  # dsguard: ignore[scheduler-stepped-beside-engine] on purpose", []),
+        (
+            "  # dsguard: ignore[schedule-stepped-beside-engine]",
+            ["scheduler-stepped-beside-engine", "unknown-suppression"],
+        ),
+    ],
+)
+def test_a_comment_in_the_script_suppresses(
+    comment: str, rules: list[str], dsguard: Dsguard, folder: Path
+) -> None:
+    text = STEPPED + LOOP.replace("scheduler.step()", f"scheduler.step(){comment}")
+    (folder / "train.py").write_text(text)
+    report = json.loads(dsguard("check train.py -o json", folder).out)
+    assert [finding["rule"] for finding in report["findings"]] == rules
+    assert report["summary"]["suppressed"] == (not rules)
+
+
+def test_a_comment_in_a_dict_suppresses(dsguard: Dsguard, folder: Path) -> None:
+    text = LITERAL.replace("args.stage},", "args.stage},  # dsguard: ignore[unknown-key] ours")
+    (folder / "train.py").write_text(text)
+    report = json.loads(dsguard("check train.py -o json", folder).out)
+    assert [finding["rule"] for finding in report["findings"]] == ["world-size-unknown"]
+    assert report["summary"]["suppressed"] == 1

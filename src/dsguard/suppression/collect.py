@@ -37,7 +37,9 @@ def _files(
         for job in (*jobs, launch.launcher_config):
             if job is not None:
                 yield job.source, lambda job=job: yaml_comments(job)  # type: ignore[misc]
-    if document is not None:
+    if document is not None and document.in_code:
+        yield document.source, lambda: python_comments(document.source)
+    elif document is not None:
         yield document.source, lambda: list(document.comments)
     if launch is not None and launch.command.source.is_file:
         yield launch.command.source, lambda: comments_of(launch.command.source)
