@@ -59,6 +59,9 @@ class DeepSpeedHooks:
         """Backward passes since the last ``step()`` that ``engine.backward`` did not start."""
         self._watches_outputs = True
         """Whether backward passes are looked for that ``engine.backward`` does not start."""
+        self._always_by_engine = True
+        self._followed = False
+        """Whether the output of the last forward is followed into the backward pass."""
         self._divided = False
         self._had_gradient = False
         self._epochs = 0
@@ -140,7 +143,8 @@ class DeepSpeedHooks:
         self._tap.batch(args, kwargs)
         if self._run.probing or size != micro_batch:
             self._tap.tell(Forward(self._run, size, bool(kwargs)))
-        return self._run.probing or self._watches_outputs
+        self._followed = self._run.probing or self._watches_outputs
+        return self._followed
 
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
@@ -206,9 +210,10 @@ class DeepSpeedHooks:
     def _before_step(self) -> None:
         around, self._around_engine = self._around_engine, 0
         by_engine = self._windows.since_step > 0
-        if not by_engine and not self._watches_outputs and self._windows.forwards_since_step:
+        if not by_engine and not self._followed and self._windows.forwards_since_step:
             around = around or 1  # nobody has looked; from now on somebody does
-        self._watches_outputs = not by_engine
+        self._always_by_engine = self._always_by_engine and by_engine
+        self._watches_outputs = not self._always_by_engine
         if not by_engine and around:
             # loss.backward() on the engine's output; beside engine.backward() such a pass is
             # a gradient penalty or the like and no micro-batch.
