@@ -413,7 +413,7 @@ def child(text: str) -> subprocess.CompletedProcess[str]:
         ("globals()['kept'] = engine; sys.exit(0)", 0, True),
         ("globals()['kept'] = engine; 1 / 0", 1, False),
         ("1 / 0", 1, False),
-        ("sys.exit(3)", 3, False),
+        ("sys.exit(3)", 3, True),
     ],
 )
 def test_a_window_that_is_open_at_the_end_of_the_process(end: str, code: int, told: bool) -> None:

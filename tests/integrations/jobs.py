@@ -134,11 +134,14 @@ def accelerate(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
     world_size = torch.distributed.get_world_size()
     with mock.patch.dict(os.environ, {"ACCELERATE_USE_DEEPSPEED": "true"}):
         plugin = DeepSpeedPlugin(hf_ds_config=config(stage, ACCUMULATION, world_size))
-        accelerator = Accelerator(cpu=True, deepspeed_plugin=plugin)
+        accelerator = Accelerator(deepspeed_plugin=plugin)
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     size = MICRO_BATCH if plant != "loader" else 3 * MICRO_BATCH
-    loader = torch.utils.data.DataLoader(Rows(batches * size * world_size), batch_size=size)
+    rows = Rows(batches * size * world_size)
+    # Without a GPU Accelerate takes itself for the only process and leaves the loader whole.
+    sampler = torch.utils.data.distributed.DistributedSampler(rows)
+    loader = torch.utils.data.DataLoader(rows, batch_size=size, sampler=sampler)
     engine, optimizer, loader = accelerator.prepare(model, optimizer, loader)
     held = guard(accelerator)
     for _ in range(2):
@@ -154,12 +157,21 @@ def accelerate(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
 def lightning(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
     """Two epochs of Lightning with its DeepSpeed strategy."""
     import lightning as pl
-    from lightning.pytorch.strategies import DeepSpeedStrategy
+    from lightning.pytorch.accelerators import CPUAccelerator
+    from lightning.pytorch.strategies import DeepSpeedStrategy, deepspeed
 
     from dsguard.integrations.lightning import GuardCallback
 
     world_size = torch.distributed.get_world_size()
     callback = GuardCallback()
+
+    class OnCpu(DeepSpeedStrategy):
+        """The strategy with devices that have a number, as DeepSpeed asks for."""
+
+        @property
+        def root_device(self) -> torch.device:
+            """This rank's CPU."""
+            return torch.device("cpu", self.local_rank)
 
     class Module(pl.LightningModule):
         """The small regression as a LightningModule."""
@@ -170,8 +182,8 @@ def lightning(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
 
         def training_step(self, batch: Any, index: int) -> torch.Tensor:
             """The loss of one micro-batch."""
-            loss = self.model(**batch)["loss"]
-            return loss / ACCUMULATION if plant == "divided" else loss
+            loss: torch.Tensor = self.model(**batch)["loss"]
+            return loss
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
             """Adam on everything."""
@@ -179,12 +191,12 @@ def lightning(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
 
     size = MICRO_BATCH if plant != "loader" else 3 * MICRO_BATCH
     settings = config(stage, ACCUMULATION, world_size)
-    del settings["train_batch_size"]
+    del settings["train_batch_size"], settings["gradient_accumulation_steps"]
     with tempfile.TemporaryDirectory() as folder:
         fit = pl.Trainer(
             accelerator="cpu",
             devices=world_size,
-            strategy=DeepSpeedStrategy(config=settings, process_group_backend="gloo"),
+            strategy=OnCpu(config=settings, process_group_backend="gloo"),
             accumulate_grad_batches=ACCUMULATION,
             max_epochs=2,
             logger=False,
@@ -195,7 +207,13 @@ def lightning(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
             callbacks=[callback],
         )
         module = Module()
-        fit.fit(module, torch.utils.data.DataLoader(Rows(batches * size * world_size), size))
+        # Lightning asks for CUDA before it starts; nothing after that depends on it.
+        with mock.patch.multiple(
+            deepspeed,
+            CUDAAccelerator=CPUAccelerator,
+            _validate_device_index_selection=lambda devices: None,
+        ):
+            fit.fit(module, torch.utils.data.DataLoader(Rows(batches * size * world_size), size))
         steps = fit.strategy.deepspeed_engine.global_steps
     return told(callback.guard) | {
         "global_step": steps,

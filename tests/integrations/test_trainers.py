@@ -77,22 +77,26 @@ def test_faults_under_accelerate(accelerate: list[dict[str, Any]]) -> None:
 @pytest.fixture(scope="module")
 def lightning() -> list[dict[str, Any]]:
     pytest.importorskip("lightning")
-    healthy = {str(stage): {"stage": stage, "batches": 8} for stage in STAGES}
-    planted = {plant: {"stage": 2, "batches": 8, "plant": plant} for plant in ("divided", "loader")}
-    return asked("lightning", healthy | planted)
+    fits = {str(stage): {"stage": stage, "batches": 8} for stage in STAGES}
+    planted = {"loader": {"stage": 2, "batches": 8, "plant": "loader"}}
+    return asked("lightning", fits | planted)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_healthy_fit(stage: int, lightning: list[dict[str, Any]]) -> None:
+def test_a_fit(stage: int, lightning: list[dict[str, Any]]) -> None:
+    """Lightning divides the loss by ``accumulate_grad_batches``, and the engine does it again.
+
+    ``ClosureResult.from_training_step_output`` in loops/optimization/automatic.py; the precision
+    plugin then calls ``engine.backward(loss)`` without ``scale_wrt_gas=False``.
+    """
     for rank in lightning:
         found = rank[str(stage)]
-        assert found["findings"] == {}
+        assert found["findings"] == {"loss-divided-twice": "error"}
         assert found["windows"] == {"4": 4}
         assert found["optimizer_steps"] == found["global_step"] == 4
         assert found["logged"] == ACCUMULATION
 
 
-def test_faults_in_a_fit(lightning: list[dict[str, Any]]) -> None:
+def test_a_fit_with_another_loader(lightning: list[dict[str, Any]]) -> None:
     for rank in lightning:
-        assert rank["divided"]["findings"] == {"loss-divided-twice": "error"}
         assert "micro-batch-differs" in rank["loader"]["findings"]
