@@ -60,12 +60,20 @@ def test_deepspeed_agrees(case: RuleCase, dsguard: Dsguard) -> None:
     ]
     theirs = deepspeed_refuses(case.config, world_size)
     assert bool(refused) == (theirs is not None), (refused, theirs)
-    if theirs is None:
+    if theirs is None and not mesh_fails(case, report):
         from tests.oracle import resolved
 
         numbers = dict(zip(BATCH, resolved(read(case.config), world_size), strict=True))
         ours = {name: known(check, name) for name in BATCH}
         assert ours == {name: numbers[name] for name in BATCH if ours[name] is not None}
+
+
+def mesh_fails(case: RuleCase, report: dict[str, Any]) -> bool:
+    """Whether deepspeed.initialize stops over its device mesh before the batch numbers count."""
+    rules = {finding["rule"] for finding in report["findings"]}
+    return "sequence-parallel-not-dividing-world" in rules and "data_parallel_size" in (
+        read(case.config)
+    )
 
 
 def judged(case: RuleCase, dsguard: Dsguard, options: str = "") -> dict[str, Any]:
