@@ -262,7 +262,7 @@ def _pretending(release: str) -> Iterator[None]:
         self._hooks_outputs = release_number(release) >= (0, 18, 3)
 
     with (
-        mock.patch.object(deepspeed_view, "version_of", return_value=release),
+        mock.patch.object(deepspeed_view, "release_of", return_value=release),
         mock.patch.object(deepspeed_view.DeepSpeedView, "__init__", remade),
     ):
         yield

@@ -8,16 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from dsguard.cli.pair import Input
-from dsguard.facts.contract import Contract, ContractError, read_contract
+from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
 from dsguard.model.report import Check
 from dsguard.model.source import Source
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
 from dsguard.render.contract import render_contract
-
-PACKAGES = ("accelerate", "deepspeed", "lightning", "torch", "transformers", "trl")
-"""Packages whose release can change what a run does."""
 
 
 def contract_of(pair: Input, check: Check, indent: int | None) -> str:

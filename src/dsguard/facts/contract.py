@@ -19,6 +19,9 @@ VARIABLE = "DSGUARD_CONTRACT"
 CHECKPOINT_NAME = "dsguard.json"
 """The file in which a checkpoint keeps what it was trained with, in the folder of its tag."""
 
+PACKAGES = ("accelerate", "deepspeed", "lightning", "torch", "transformers", "trl")
+"""Packages whose release can change what a run does."""
+
 FORMAT = 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,11 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from dsguard import __version__
-from dsguard.facts.contract import CHECKPOINT_NAME, FORMAT, Contract, ContractError, read_contract
+from dsguard.facts.contract import (
+    CHECKPOINT_NAME,
+    FORMAT,
+    PACKAGES,
+    Contract,
+    ContractError,
+    read_contract,
+)
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
+from dsguard.runtime.loaded import release_of
 from dsguard.runtime.windows import Windows
-
-_PACKAGES = ("accelerate", "deepspeed", "lightning", "torch", "transformers", "trl")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ def keep(
         "tool": {"name": "dsguard", "version": __version__},
         "config": None if contract is None else contract.config,
         "launch": None if contract is None else contract.launch,
-        "target": {"deepspeed": _release("deepspeed") or "unknown", "origin": "installed"},
+        "target": {"deepspeed": release_of("deepspeed") or "unknown", "origin": "installed"},
         "facts": {
             name: {
                 "state": "known",
@@ -57,7 +62,7 @@ def keep(
         "inputs": []
         if contract is None
         else [{"file": name, "sha256": digest} for name, digest in contract.inputs.items()],
-        "packages": {name: release for name in _PACKAGES if (release := _release(name))},
+        "packages": {name: release for name in PACKAGES if (release := release_of(name))},
         "guard": {
             "pending_micro_batches": windows.open,
             "optimizer_steps": windows.optimizer_steps,
@@ -103,12 +108,6 @@ _KEYS: dict[FactName, str] = {
     "micro_batch_size": "train_micro_batch_size_per_gpu",
     "gradient_accumulation_steps": "gradient_accumulation_steps",
 }
-
-
-def _release(package: str) -> str | None:
-    """The release of a package that this process has loaded."""
-    release = getattr(sys.modules.get(package), "__version__", None)
-    return None if release is None else str(release)
 
 
 def _origin(origin: Origin) -> dict[str, Any]:

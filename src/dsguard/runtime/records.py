@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from dsguard.model.finding import Finding
 from dsguard.model.record import FoundLine, HeaderLine, StepLine, SummaryLine, real
 from dsguard.runtime.gauges import Gauges
 from dsguard.runtime.later import Later
+from dsguard.runtime.loaded import release_of
 from dsguard.runtime.run import Engine
 from dsguard.runtime.sink import Sink
 from dsguard.runtime.summary import Summary
@@ -105,8 +105,8 @@ class Recorder:
 
         header = HeaderLine(
             dsguard=__version__,
-            deepspeed=_release("deepspeed"),
-            torch=_release("torch"),
+            deepspeed=release_of("deepspeed"),
+            torch=release_of("torch"),
             engine=engine.kind,
             started_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             rank=self._rank,
@@ -236,8 +236,3 @@ def _found(finding: Finding) -> FoundLine:
 def _plain(text: str) -> str:
     """Without the lone surrogates of a path that is no UTF-8: readers of JSON refuse them."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _release(module: str) -> str | None:
-    version = getattr(sys.modules.get(module), "__version__", None)
-    return str(version) if version is not None else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dsguard.facts.dtypes import canonical
 from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known
+from dsguard.runtime.loaded import release_of
 
 
 def bug_facts(engine: Any, known: Mapping[FactName, Known]) -> Mapping[BugFact, Any]:
@@ -20,12 +20,6 @@ def bug_facts(engine: Any, known: Mapping[FactName, Known]) -> Mapping[BugFact, 
     facts: dict[BugFact, Any] = {name: fact.value for name, fact in known.items()}
     facts.update(_settings(engine))
     return facts
-
-
-def version_of(package: str) -> str | None:
-    """The release of a package that is loaded already; None where it is not."""
-    version = getattr(sys.modules.get(package), "__version__", None)
-    return version if isinstance(version, str) else None
 
 
 def _settings(engine: Any) -> Iterator[tuple[BugFact, Any]]:
@@ -49,7 +43,7 @@ def _settings(engine: Any) -> Iterator[tuple[BugFact, Any]]:
     if optimizer is not None:
         yield "optimizer", optimizer
     for package in ("transformers", "accelerate"):
-        version = version_of(package)
+        version = release_of(package)
         if version is not None:
             yield f"{package}_version", version  # type: ignore[misc]
 

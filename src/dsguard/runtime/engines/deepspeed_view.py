@@ -8,7 +8,8 @@ from typing import Any
 
 from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
-from dsguard.runtime.engines.deepspeed_bugs import bug_facts, version_of
+from dsguard.runtime.engines.deepspeed_bugs import bug_facts
+from dsguard.runtime.loaded import release_of
 from dsguard.runtime.ranks import rank_and_world_size
 from dsguard.runtime.run import Boundary, said_by
 from dsguard.runtime.wording import ENGINE
@@ -151,7 +152,7 @@ class DeepSpeedView:
 
     def release(self) -> str:
         """``deepspeed.__version__``; see :class:`Engine`."""
-        return version_of("deepspeed") or ""
+        return release_of("deepspeed") or ""
 
     def bug_facts(self) -> Mapping[BugFact, Any]:
         """The engine's own settings; see :class:`Engine`."""
