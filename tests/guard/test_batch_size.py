@@ -17,6 +17,9 @@ class T:
     def __init__(self, *shape: int) -> None:
         self.shape = shape
 
+    def __repr__(self) -> str:
+        return f"T{self.shape}"
+
 
 class Named(NamedTuple):
     inputs: Any
@@ -83,7 +86,7 @@ def test_keywords() -> None:
         T(10, 4, 3),
         [list(range(2000))],
     ],
-    ids=str,
+    ids=lambda batch: str(batch)[:60],
 )
 def test_no_size_or_more_than_one(batch: Any) -> None:
     """Rows packed with sequences, the sequence first, disagreeing tensors, no tensors at all."""

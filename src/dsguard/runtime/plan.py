@@ -9,7 +9,7 @@ from typing import Any
 from dsguard.facts.contract import Contract
 from dsguard.model.source import Location
 from dsguard.runtime.contracts import asked_by
-from dsguard.runtime.expectation import Expectation, Expected
+from dsguard.runtime.expectation import Asked, Expectation, Expected
 from dsguard.runtime.reporting import Notebook
 from dsguard.runtime.rule import GuardRule
 from dsguard.runtime.sink import Sink
@@ -31,7 +31,10 @@ class Plan:
     attached_at: Location
 
     def expectation(self, data_parallel_size: int) -> Expectation:
-        """Everything that was asked for; what the caller expects wins over the contract.
+        """Everything that was asked for.
+
+        What the caller expects wins over the contract; what a trainer asks for does not, since a
+        script may have given it other values than the launch.
 
         Raises:
             TypeError, ValueError: as :meth:`Expectation.read`.
@@ -39,4 +42,7 @@ class Plan:
         expected = Expectation.read(self.expect, self.attached_at, data_parallel_size)
         if self.contract is None:
             return expected
-        return Expectation({**asked_by(self.contract), **expected.asked})
+        contracted = asked_by(self.contract)
+        if isinstance(self.expect, Asked):
+            return Expectation({**expected.asked, **contracted})
+        return Expectation({**contracted, **expected.asked})
