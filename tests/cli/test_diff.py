@@ -33,6 +33,31 @@ def test_a_contract_is_what_its_schema_says(contracts: tuple[Path, Path]) -> Non
         jsonschema.validate(json.loads(path.read_text()), schema)
 
 
+def test_check_keeps_the_contract_that_run_keeps(
+    dsguard: Dsguard, contracts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    kept = tmp_path / "checked.json"
+    line = f"check ds_config.json --write-contract {kept} --target 0.19.8 -- {LAUNCH}"
+    assert dsguard(line, STORY).code == 1
+    assert json.loads(kept.read_text()) == json.loads(contracts[0].read_text())
+
+
+def test_a_contract_is_of_one_launch(dsguard: Dsguard, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    outcome = dsguard(
+        f"check ds_config.json ds_config.repaired.json --write-contract {kept}", STORY
+    )
+    assert outcome.code == 2
+    assert "2 are checked" in outcome.err
+    assert not kept.exists()
+
+
+def test_no_contract_of_what_cannot_be_read(dsguard: Dsguard, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    assert dsguard(f"check absent.json --write-contract {kept}", tmp_path).code == 3
+    assert not kept.exists()
+
+
 def test_facts_files_and_who_said_so(dsguard: Dsguard, contracts: tuple[Path, Path]) -> None:
     outcome = dsguard(f"diff {contracts[0]} {contracts[1]}")
     assert outcome.code == 1

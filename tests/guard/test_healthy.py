@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+from tests.conftest import ROOT
 from tests.guard.fleet import run_on_ranks
 
 pytestmark = pytest.mark.deepspeed
@@ -76,5 +79,8 @@ def test_resumed_in_a_fresh_process(tmp_path: Path) -> None:
     folder = str(tmp_path)
     for left in run_on_ranks(2, f"{LOOPS}:leave", folder=folder):
         assert left == {"told": [], "steps": 2}
+    schema = json.loads((ROOT / "docs" / "contract-v1.schema.json").read_text())
+    (kept,) = tmp_path.rglob("dsguard.json")
+    jsonschema.validate(json.loads(kept.read_text()), schema)
     for resumed in run_on_ranks(2, f"{LOOPS}:resume", folder=folder):
         assert resumed == {"told": [], "steps": 4, "global_steps": 4, "windows": [[2, 4]]}

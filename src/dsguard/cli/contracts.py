@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import typer
+
 from dsguard.cli.pair import Input
 from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
@@ -15,6 +17,7 @@ from dsguard.model.source import Source
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
 from dsguard.render.contract import render_contract
+from dsguard.writing import write_whole
 
 
 def contract_of(pair: Input, check: Check, indent: int | None) -> str:
@@ -22,6 +25,21 @@ def contract_of(pair: Input, check: Check, indent: int | None) -> str:
     found = {name: installed(name) for name in PACKAGES}
     packages = {name: str(release) for name, release in found.items() if release is not None}
     return render_contract(check, list(_inputs(pair)), packages, indent=indent)
+
+
+def write_contract(path: Path, text: str) -> None:
+    """Keep a contract in a file, whole or not at all.
+
+    Raises:
+        typer.BadParameter: the file cannot be written.
+    """
+    try:
+        write_whole(path, text + "\n")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise typer.BadParameter(
+            f"cannot write {path}: {reason}", param_hint="--write-contract"
+        ) from None
 
 
 def load_contract(path: Path) -> Contract:

@@ -62,6 +62,14 @@ FrontEnd = Annotated[
     FrontEndChoice | None,
     typer.Option(help="Who hands the config to DeepSpeed. Default: auto, read from the launch."),
 ]
+WriteContract = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-contract",
+        metavar="FILE",
+        help="Keep the contract of the run here, for the guard and for dsguard diff.",
+    ),
+]
 Select = Annotated[
     list[str] | None,
     typer.Option(

@@ -12,6 +12,7 @@ import typer
 
 from dsguard.checking import Settings
 from dsguard.cli import options
+from dsguard.cli.contracts import contract_of, write_contract
 from dsguard.cli.fixing import FixedConfig, check_again, fix_inputs, write_all
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
@@ -81,6 +82,7 @@ def check(
     output_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report here, not to stdout.")
     ] = None,
+    contract: options.WriteContract = None,
     verbose: Annotated[
         int,
         typer.Option(
@@ -131,6 +133,13 @@ def check(
         fixed, refused = write_all(fixed)
         failures += refused
         checks = check_again(inputs, checks, fixed)
+    if contract is not None and checks:
+        if len(checks) > 1:
+            raise typer.BadParameter(
+                f"a contract is of one config and its launch, and {len(checks)} are checked",
+                param_hint="--write-contract",
+            )
+        write_contract(contract, contract_of(inputs[0], checks[0], 2))
     report = make_report(checks, policy, failures)
     report = replace(report, fixed=sum(one.count for one in fixed))
     text = _text_through(inputs, fixed) if fix else None

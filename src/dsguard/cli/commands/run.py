@@ -20,7 +20,7 @@ import typer
 from dsguard.checking import Settings
 from dsguard.cli import options
 from dsguard.cli.commands.check import exit_code
-from dsguard.cli.contracts import contract_of
+from dsguard.cli.contracts import contract_of, write_contract
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE
@@ -33,7 +33,6 @@ from dsguard.render.facts_table import render_facts
 from dsguard.render.stream import ColorChoice, look_of
 from dsguard.render.text import render_text
 from dsguard.settings.model import FailOn
-from dsguard.writing import write_whole
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
@@ -66,14 +65,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check, say what would be started, and stop.")
     ] = False,
-    contract: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-contract",
-            metavar="FILE",
-            help="Keep the contract here, for the guard and for dsguard diff.",
-        ),
-    ] = None,
+    contract: options.WriteContract = None,
     guard: Annotated[
         bool,
         typer.Option(
@@ -200,13 +192,7 @@ def _environment(
     if path is not None:
         environ[VARIABLE] = str(path.absolute())
         if seat is None or seat.rank == 0:
-            try:
-                write_whole(path, contract(2) + "\n")
-            except OSError as error:
-                reason = error.strerror or type(error).__name__
-                raise typer.BadParameter(
-                    f"cannot write {path}: {reason}", param_hint="--write-contract"
-                ) from None
+            write_contract(path, contract(2))
     return environ
 
 
