@@ -13,6 +13,7 @@ from dsguard.model.rule import Reporter, rule
 
 _VARIABLE = "DS_ACCELERATOR"
 _NO_FP16_SINCE = Version("0.13.0")
+_FP16_BY_PROCESSOR_SINCE = Version("0.16.8")
 _NO_GDS_SINCE = Version("0.15.0")
 _SUPER_OFFLOAD_SINCE = Version("0.18.0")
 
@@ -37,12 +38,12 @@ def refused_by_cpu(case: Case, report: Reporter) -> Iterator[Finding]:
         enabled is not None
         and enabled.origin.location is not None
         and case.facts.value("precision") == "fp16"
-        and release >= _NO_FP16_SINCE
+        and _NO_FP16_SINCE <= release < _FP16_BY_PROCESSOR_SINCE
     ):
         yield report(
             enabled.origin.location,
-            "fp16 is enabled, and DeepSpeed's CPU accelerator has no fp16; deepspeed.initialize "
-            "stops with ValueError",
+            "fp16 is enabled, and DeepSpeed's CPU accelerator has no fp16 in this release; "
+            "deepspeed.initialize stops with ValueError",
             Consequence.LATE,
             because=because,
             help="train in bf16 or fp32",
