@@ -1,10 +1,10 @@
 """What the guard costs in a micro-step, on the CPU.
 
-    python benchmarks/guard.py [ZERO-STAGE]
+    python benchmarks/guard.py [0|1|2|3|ddp]
 
-One process, one engine: blocks of windows with the guard and without it in turn, so that a busy
-machine slows both; with the guard after its first windows, in which it looks closer. A micro-step
-is the median of those at its place in the window.
+One process, one engine of that ZeRO stage, or a model under DDP: blocks of windows with the
+guard and without it in turn, so that a busy machine slows both; with the guard after its first
+windows, in which it looks closer. A micro-step is the median of those at its place in the window.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 os.environ.update(DS_ACCELERATOR="cpu", DS_BUILD_OPS="0", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
@@ -25,7 +26,8 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from dsguard import guard
+from dsguard import Guard, guard
+from dsguard.runtime.engines.data_parallel_hooks import DataParallelHooks
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 
 ACCUMULATION = 4
@@ -33,42 +35,96 @@ BLOCK = 10
 BLOCKS = 60
 WARM_UP = 6
 Spent: TypeAlias = "defaultdict[Any, list[int]]"
-HOOKS = {
-    "forward: what goes in": "_before_forward",
-    "forward: what comes out": "_after_forward",
-    "backward": "_before_backward",
-    "a gradient": "_output_gradient",
-    "step: before": "_before_step",
-    "step: after": "_after_step",
-    "optimizer step: before": "_before_model_step",
-    "optimizer step: after": "_after_model_step",
-}
 
 
-def engine(stage: int, width: int, layers: int) -> Any:
-    import deepspeed
+class Engine:
+    """A model of linear layers under DeepSpeed."""
 
-    model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers)))
-    made, *_ = deepspeed.initialize(
-        model=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=1e-4),
-        config={
-            "train_micro_batch_size_per_gpu": 8,
-            "gradient_accumulation_steps": ACCUMULATION,
-            "zero_optimization": {"stage": stage},
-            "zero_allow_untested_optimizer": True,
-        },
+    hooks: type = DeepSpeedHooks
+    names = (
+        ("forward: what goes in", "_before_forward"),
+        ("forward: what comes out", "_after_forward"),
+        ("backward", "_before_backward"),
+        ("a gradient", "_output_gradient"),
+        ("step: before", "_before_step"),
+        ("step: after", "_after_step"),
+        ("optimizer step: before", "_before_model_step"),
+        ("optimizer step: after", "_after_model_step"),
     )
-    return made
+
+    def __init__(self, stage: int, width: int, layers: int) -> None:
+        import deepspeed
+
+        model = stacked(width, layers)
+        self.engine, *_ = deepspeed.initialize(
+            model=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=1e-4),
+            config={
+                "train_micro_batch_size_per_gpu": 8,
+                "gradient_accumulation_steps": ACCUMULATION,
+                "zero_optimization": {"stage": stage},
+                "zero_allow_untested_optimizer": True,
+            },
+        )
+
+    def guarded(self) -> Guard:
+        """A guard on it."""
+        return guard(self.engine, on_violation="record")
+
+    def micro_step(self, batch: torch.Tensor, last: bool) -> None:
+        """One micro-batch; the engine itself knows which is the last of a window."""
+        self.engine.backward(self.engine(batch).square().mean())
+        self.engine.step()
 
 
-def run(trained: Any, batch: torch.Tensor, windows: int, spent: Spent | None = None) -> None:
+class DataParallel:
+    """The same model under ``DistributedDataParallel``."""
+
+    hooks: type = DataParallelHooks
+    names = (
+        ("forward", "_see_forward"),
+        ("a gradient", "_see_gradient"),
+        ("step: before", "_before_step"),
+        ("step: after", "_after_step"),
+        ("zero_grad", "_zeroed"),
+    )
+
+    def __init__(self, width: int, layers: int) -> None:
+        self.model = torch.nn.parallel.DistributedDataParallel(stacked(width, layers))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4)
+
+    def guarded(self) -> Guard:
+        """A guard on it."""
+        asked = {"gradient_accumulation_steps": ACCUMULATION, "micro_batch_size": 8}
+        return guard(self.model, optimizer=self.optimizer, expect=asked, on_violation="record")
+
+    def micro_step(self, batch: torch.Tensor, last: bool) -> None:
+        """One micro-batch."""
+        with nullcontext() if last else self.model.no_sync():
+            (self.model(batch).square().mean() / ACCUMULATION).backward()
+        if last:
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+
+def stacked(width: int, layers: int) -> torch.nn.Module:
+    """The model."""
+    return torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers)))
+
+
+def run(
+    trained: Engine | DataParallel,
+    batch: torch.Tensor,
+    windows: int,
+    spent: Spent | None = None,
+    at: Callable[[int], None] = lambda place: None,
+) -> None:
     """So many windows; what each micro-step takes goes into ``spent``, by place in its window."""
     for _ in range(windows):
         for place in range(ACCUMULATION):
+            at(place)
             start = time.perf_counter_ns()
-            trained.backward(trained(batch).square().mean())
-            trained.step()
+            trained.micro_step(batch, place == ACCUMULATION - 1)
             if spent is not None:
                 spent[place].append(time.perf_counter_ns() - start)
 
@@ -78,12 +134,14 @@ def typical(spent: Spent) -> float:
     return statistics.mean(statistics.median(times) for times in spent.values()) / 1e3
 
 
-def compare(trained: Any, batch: torch.Tensor, blocks: int) -> tuple[float, float]:
+def compare(
+    trained: Engine | DataParallel, batch: torch.Tensor, blocks: int
+) -> tuple[float, float]:
     """A micro-step without the guard, and what the guard adds, in µs."""
     run(trained, batch, WARM_UP)
     bare, guarded = defaultdict(list), defaultdict(list)
     for _ in range(blocks):
-        with guard(trained, on_violation="record"):
+        with trained.guarded():
             run(trained, batch, WARM_UP)
             run(trained, batch, BLOCK, guarded)
         run(trained, batch, 1)
@@ -91,9 +149,10 @@ def compare(trained: Any, batch: torch.Tensor, blocks: int) -> tuple[float, floa
     return typical(bare), typical(guarded) - typical(bare)
 
 
-def breakdown(trained: Any, batch: torch.Tensor, blocks: int) -> dict[str, float]:
+def breakdown(trained: Engine | DataParallel, batch: torch.Tensor, blocks: int) -> dict[str, float]:
     """µs a micro-step in each hook, with the clock's time."""
     spent: Spent = defaultdict(list)
+    now = [0]
 
     def timed(name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any) -> Any:
@@ -101,40 +160,39 @@ def breakdown(trained: Any, batch: torch.Tensor, blocks: int) -> dict[str, float
             try:
                 return hook(*args)
             finally:
-                spent[name].append(time.perf_counter_ns() - start)
+                spent[name, now[0]].append(time.perf_counter_ns() - start)
 
         return wrapper
 
-    kept = {method: getattr(DeepSpeedHooks, method) for method in HOOKS.values()}
-    for name, method in HOOKS.items():
-        setattr(DeepSpeedHooks, method, timed(name, kept[method]))
+    kept = {method: getattr(trained.hooks, method) for _, method in trained.names}
+    for name, method in trained.names:
+        setattr(trained.hooks, method, timed(name, kept[method]))
+    windows = blocks * BLOCK
     try:
-        with guard(trained, on_violation="record"):
+        with trained.guarded():
             run(trained, batch, WARM_UP)
             spent.clear()
-            run(trained, batch, blocks * BLOCK)
+            run(trained, batch, windows, at=lambda place: now.__setitem__(0, place))
     finally:
         for method, hook in kept.items():
-            setattr(DeepSpeedHooks, method, hook)
-    calls = blocks * BLOCK * ACCUMULATION
-    return {
-        name: statistics.median(times) * len(times) / calls / 1e3 for name, times in spent.items()
-    }
+            setattr(trained.hooks, method, hook)
+    costs: dict[str, float] = defaultdict(float)
+    for (name, _), times in spent.items():
+        costs[name] += statistics.median(times) * len(times) / windows / ACCUMULATION / 1e3
+    return costs
 
 
 def main() -> None:
-    stage = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+    kind = sys.argv[1] if len(sys.argv) > 1 else "0"
     torch.set_num_threads(1)
-    # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
-    importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
-    logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
     torch.distributed.init_process_group(
         "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
     )
     torch.manual_seed(0)
-    small, large = engine(stage, 8, 2), engine(stage, 384, 8)
+    small, large = made(kind, 8, 2), made(kind, 384, 8)
     batch, wide = torch.randn(8, 8), torch.randn(8, 384)
-    table = Table("a micro-step", "bare, µs", "guard, µs", "ratio", title=f"guard, ZeRO-{stage}")
+    title = "guard, DDP" if kind == "ddp" else f"guard, ZeRO-{kind}"
+    table = Table("a micro-step", "bare, µs", "guard, µs", "ratio", title=title)
     for name, trained, x, blocks in (
         ("tiny model", small, batch, BLOCKS),
         ("larger model", large, wide, BLOCKS // 3),
@@ -147,6 +205,16 @@ def main() -> None:
         hooks.add_row(name, f"{cost:.2f}")
     hooks.add_row("together", f"{sum(spent.values()):.2f}")
     Console().print(table, hooks)
+
+
+def made(kind: str, width: int, layers: int) -> Engine | DataParallel:
+    """What is trained."""
+    if kind == "ddp":
+        return DataParallel(width, layers)
+    # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
+    importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
+    logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
+    return Engine(int(kind), width, layers)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ from dsguard.facts.known_bugs import KNOWN_BUGS
 from dsguard.model.finding import Finding
 from dsguard.model.rule import Reporter
 from dsguard.runtime.expectation import Expectation
-from dsguard.runtime.moments import Attached, Backward, Moment, StepCalled
+from dsguard.runtime.moments import Attached, Backward, Moment, RanksCompared, StepCalled
 from dsguard.runtime.place import NOWHERE
 from dsguard.runtime.rule import GuardRule, all_guard_rules
 from dsguard.runtime.rules.backward_around_engine import backward_around_engine
 from dsguard.runtime.rules.forward_around_engine import forward_around_engine
 from dsguard.runtime.rules.known_bad_release import known_bad_release
+from dsguard.runtime.rules.ranks_differ import ranks_differ
 from dsguard.runtime.run import Run
 
 
@@ -160,3 +161,10 @@ def test_a_release_that_supports_it() -> None:
 def test_every_rule_of_the_guard_is_of_its_family() -> None:
     assert {rule.meta.family for rule in all_guard_rules()} == {"guard"}
     assert all(rule.on for rule in all_guard_rules() if rule.meta.slug != "guard-fault")
+
+
+def test_ranks_of_two_precisions() -> None:
+    """DeepSpeed stops at the first broadcast where their widths differ; fp16 and bf16 it mixes."""
+    told = {"precision": {0: "fp16", 1: "bf16"}}
+    (found,) = asked(ranks_differ, RanksCompared(run_of(Stub()), told, (), 1.0))
+    assert "precision is 'fp16' on rank 0, 'bf16' on rank 1" in found.message

@@ -31,8 +31,10 @@ def batch_size(
     engine expects: a second dimension of that size where the first is another means that the
     sequence comes first.
     """
-    if micro_batch and not kwargs and _all_hold(args, micro_batch):
-        return micro_batch
+    if not kwargs and args:
+        plain = _of_tensors(args, micro_batch)
+        if plain is not None:
+            return plain
     shapes: list[tuple[int, ...]] = []
     stack: list[Any] = [kwargs, *reversed(args)] if kwargs else list(reversed(args))
     seen = 0
@@ -60,13 +62,21 @@ def batch_size(
     return _common(shapes, micro_batch)
 
 
-def _all_hold(args: tuple[Any, ...], micro_batch: int) -> bool:
-    """Whether these are tensors of as many samples as the engine counts, and nothing else."""
+def _of_tensors(args: tuple[Any, ...], micro_batch: int | None) -> int | None:
+    """The samples of tensors that leave no doubt, the usual case; None where something else is.
+
+    They are as many in each, and as many as the engine counts where it does.
+    """
+    size = micro_batch
     for part in args:
         shape = getattr(part, "shape", None)
-        if not shape or shape[0] != micro_batch:
-            return False
-    return bool(args)
+        if not shape or not isinstance(shape, tuple):
+            return None
+        if size is None:
+            size = int(shape[0])
+        elif shape[0] != size:
+            return None
+    return size
 
 
 def _of_mapping(batch: Any) -> int | None:

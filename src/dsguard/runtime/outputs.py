@@ -6,7 +6,7 @@ Every import of PyTorch waits until the first question: whoever asks one has imp
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -22,22 +22,26 @@ def _questions() -> tuple[Any, Any, Any]:
     compiler = getattr(torch, "compiler", None)
     compiling = getattr(compiler, "is_compiling", None) or (lambda: False)
     executes = getattr(torch._C, "_will_engine_execute_node", None)
-    return (task or (lambda: -1)), compiling, executes
+    return (task or (lambda: NO_TASK)), compiling, executes
 
 
-def graph_task() -> int:
-    """The number of the backward pass that is running, -1 outside."""
-    return int(_questions()[0]())
+NO_TASK = -1
+"""What :func:`graph_task` answers outside of backward passes."""
 
 
-def in_autograd() -> bool:
-    """Whether this runs inside a backward pass, as a checkpoint's second forward does."""
-    return graph_task() != -1
+def graph_task() -> Callable[[], int]:
+    """PyTorch's own function that gives the number of the backward pass that is running.
+
+    A checkpoint's second forward runs inside of one.
+    """
+    task: Callable[[], int] = _questions()[0]
+    return task
 
 
-def is_compiling() -> bool:
-    """Whether ``torch.compile`` is tracing this call instead of running it."""
-    return bool(_questions()[1]())
+def is_compiling() -> Callable[[], bool]:
+    """PyTorch's own function that says whether ``torch.compile`` traces this call."""
+    compiling: Callable[[], bool] = _questions()[1]
+    return compiling
 
 
 def first_tensor_with_graph(output: Any) -> Any:
@@ -83,7 +87,9 @@ def leaf_of(tensor: Any) -> Any:
             return node
         if len(nodes) > _NODES:
             return None
-        nodes.extend(function for function, _ in node.next_functions if function is not None)
+        for function, _ in node.next_functions:
+            if function is not None:
+                nodes.append(function)
     return None
 
 

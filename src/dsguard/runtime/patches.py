@@ -11,6 +11,7 @@ import inspect
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from types import MethodType
 from typing import Any, TypeAlias
 
 Original: TypeAlias = Callable[..., Any]
@@ -48,23 +49,41 @@ class _Patch:
         self._before = vars(owner).get(name, _ABSENT)
         self._around: Around | None = around
         if self._before is _ABSENT:
-            original = _call_of_class(type(owner), name, self._owner)
+            wrapped = getattr(type(owner), name)
+            wrapper = self._over_method(wrapped)
         else:
-            original = self._before
+            wrapped = self._before
+            wrapper = self._over_attribute(wrapped)
+        wrapper.__name__ = wrapper.__qualname__ = name
+        wrapper.__doc__ = wrapped.__doc__
+        with suppress(TypeError, ValueError):
+            # Callers look at the arguments that a model takes.
+            wrapper.__dict__["__signature__"] = inspect.signature(getattr(owner, name))
+        self._wrapper = wrapper
+        setattr(owner, name, wrapper)
 
+    # Two of them: the calls they make are on the way of every micro-batch.
+
+    def _over_method(self, function: Callable[..., Any]) -> Any:
+        owner = self._owner
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            original = MethodType(function, owner())
+            around = self._around
+            if around is None:
+                return original(*args, **kwargs)
+            return around(original, *args, **kwargs)
+
+        return wrapper
+
+    def _over_attribute(self, original: Original) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             around = self._around
             if around is None:
                 return original(*args, **kwargs)
             return around(original, *args, **kwargs)
 
-        wrapper.__name__ = wrapper.__qualname__ = name
-        wrapper.__doc__ = original.__doc__
-        with suppress(TypeError, ValueError):
-            # Callers look at the arguments that a model takes.
-            wrapper.__dict__["__signature__"] = inspect.signature(getattr(owner, name))
-        self._wrapper = wrapper
-        setattr(owner, name, wrapper)
+        return wrapper
 
     def remove(self) -> None:
         self._around = None
@@ -75,13 +94,3 @@ class _Patch:
             delattr(owner, self._name)
         else:
             setattr(owner, self._name, self._before)
-
-
-def _call_of_class(cls: type, name: str, owner: weakref.ReferenceType[Any]) -> Callable[..., Any]:
-    function = getattr(cls, name)
-
-    def original(*args: Any, **kwargs: Any) -> Any:
-        return function(owner(), *args, **kwargs)
-
-    original.__doc__ = function.__doc__
-    return original

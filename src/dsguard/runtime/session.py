@@ -68,7 +68,9 @@ class Guard:
         A loader that the engine made (``training_data=``) says so itself.
         """
         if not self._closed:
-            self._tap.contain("the end of an epoch", self._tap.tell, EpochEnded(self._tap.run))
+            self._tap.watch.contain(
+                "the end of an epoch", self._tap.tell, EpochEnded(self._tap.run)
+            )
 
     def close(self) -> None:
         """Report an open window and take every hook off the engine. May be called again."""
@@ -108,7 +110,7 @@ class Guard:
         self._closed = True
         try:
             if finished:
-                self._tap.contain("close", self._tap.tell, Closed(self._tap.run))
+                self._tap.watch.contain("close", self._tap.tell, Closed(self._tap.run))
             self._notebook.settle()
         finally:
             self._tap.recorder.close(self.summary(), finished=finished)

@@ -150,6 +150,9 @@ class Windows:
         size = self.open
         self._alike = self._alike + 1 if size == self._last_size else 1
         self._last_size = size
+        tokens = unpadded = None
+        if self._open_tokens:
+            tokens, unpadded = (_sum(column) for column in zip(*self._open_tokens, strict=True))
         window = Window(
             size,
             self._expected,
@@ -157,7 +160,8 @@ class Windows:
             self.unsynchronised,
             applied,
             self._alike,
-            *(_sum(column) for column in zip(*self._open_tokens, strict=True)),
+            tokens,
+            unpadded,
         )
         self.optimizer_steps += 1
         if applied:

@@ -24,9 +24,9 @@ from dsguard.runtime.moments import (
     StepCalled,
 )
 from dsguard.runtime.outputs import (
+    NO_TASK,
     accumulates,
     graph_task,
-    in_autograd,
     leaf_of,
     tensors_with_graph,
 )
@@ -59,6 +59,8 @@ class DataParallelHooks:
         self._is_grad_enabled = torch.is_grad_enabled
         self._view = view
         self._tap = tap
+        self._contain = tap.watch.contain
+        self._graph_task = graph_task()
         self._run = tap.run
         self._run.boundary = Boundary.CALLER
         self._windows = tap.run.windows
@@ -72,6 +74,7 @@ class DataParallelHooks:
         self._dropped: tuple[str, int] | None = None
         """What cleared the gradients of a whole window, and how many micro-batches it had."""
         self._own_parameters = not view.foreign_optimizer()
+        self._synchronisation_matters = bool(view.needs_synchronised_step())
         tap.handles.append(hook_forwards(model, self._forwarded))
         tap.handles.append(optimizer.register_step_pre_hook(self._step_begins))
         tap.handles.append(optimizer.register_step_post_hook(self._step_ends))
@@ -80,30 +83,37 @@ class DataParallelHooks:
     # Forward
 
     def _forwarded(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
-        self._tap.contain("forward", self._see_forward, args, kwargs, output)
+        self._contain("forward", self._see_forward, args, kwargs, output)
 
     def _see_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
-        training = self._view.model.training
-        again = in_autograd()  # checkpointing runs it a second time
+        training = self._view.training()
+        again = self._graph_task() != NO_TASK  # checkpointing runs it a second time
         if not self._is_grad_enabled():
             if not again:
                 self._windows.forward_without_gradient()
                 if not training and self._windows.open:
                     self._tap.tell(EvaluationForward(self._run))
             return
-        tensors = list(islice(tensors_with_graph(output), _OUTPUTS))
+        if getattr(output, "grad_fn", None) is not None:
+            tensors = [output]
+        else:
+            tensors = list(islice(tensors_with_graph(output), _OUTPUTS))
         if not tensors:
             if training and not again:
                 self._unseen = type(output).__name__
             return
         self._view.forwarded()
-        size = batch_size(args, kwargs, self._view.micro_batch())
+        micro_batch = self._view.micro_batch()
+        size = batch_size(args, kwargs, micro_batch)
         seen = _Forward(size, bool(kwargs), leaf_of(tensors[0]))
         if training and not again:
-            self._look_at_gradients()
+            if self._windows.open:
+                self._look_at_gradients()
             self._count(seen)
-            self._tap.batch(args, kwargs)
-            self._tap.tell(Forward(self._run, seen.size, seen.keywords))
+            if self._tap.watches_batches:
+                self._tap.batch(args, kwargs)
+            if self._run.probing or (micro_batch is not None and size != micro_batch):
+                self._tap.tell(Forward(self._run, size, seen.keywords))
         for tensor in tensors:
             tensor.grad_fn.register_prehook(functools.partial(self._gradient, seen))
 
@@ -115,10 +125,10 @@ class DataParallelHooks:
     # Backward
 
     def _gradient(self, seen: _Forward, gradients: tuple[Any, ...]) -> None:
-        self._tap.contain("a gradient", self._see_gradient, seen)
+        self._contain("a gradient", self._see_gradient, seen)
 
     def _see_gradient(self, seen: _Forward) -> None:
-        task = graph_task()
+        task = self._graph_task()
         again, seen.passed = seen.passed, True
         if task == self._pass:  # one loss of several forwards
             return
@@ -134,13 +144,15 @@ class DataParallelHooks:
             self._count(seen)
             self._windows.tokens(None, None)  # its batch is gone
             self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
-        self._windows.backward(self._view.expected_accumulation(), synchronised)
-        self._tap.tell(Backward(self._run, None, False), in_autograd=True)
+        expected = self._view.expected_accumulation()
+        self._windows.backward(expected, synchronised)
+        if self._run.probing or (expected is not None and self._windows.open > expected):
+            self._tap.tell(Backward(self._run, None, False), in_autograd=True)
 
     # Step
 
     def _step_begins(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        self._tap.contain("step", self._before_step, args, kwargs)
+        self._contain("step", self._before_step, args, kwargs)
 
     def _before_step(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._stepping = True
@@ -159,11 +171,21 @@ class DataParallelHooks:
             self._around = 0
         elif self._has_gradients():
             self._around += 1
-        self._tap.tell(StepCalled(self._run, self._unseen, self._around))
+        if self._run.probing or not self._ordinary():
+            self._tap.tell(StepCalled(self._run, self._unseen, self._around))
+
+    def _ordinary(self) -> bool:
+        """Whether this step ends a window as it should, as far as backward passes go."""
+        windows = self._windows
+        if not windows.since_step or self._unseen:
+            return False
+        if not self._synchronisation_matters:
+            return True
+        return windows.synchronised_last and windows.open - windows.unsynchronised <= 1
 
     def _step_ends(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         # A scaler that leaves the skipping to the optimizer gives it the flag for this call.
-        self._tap.contain("step", self._after_step, hasattr(optimizer, "found_inf"))
+        self._contain("step", self._after_step, hasattr(optimizer, "found_inf"))
 
     def _after_step(self, maybe_skipped: bool) -> None:
         self._stepping = False
@@ -181,11 +203,11 @@ class DataParallelHooks:
     # Gradients that are cleared
 
     def _zero_grad(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        self._tap.contain("zero_grad", self._zeroed)
+        self._contain("zero_grad", self._zeroed)
         return original(*args, **kwargs)
 
     def _zeroed(self) -> None:
-        if in_autograd() or not self._windows.open:
+        if self._graph_task() != NO_TASK or not self._windows.open:
             return
         if self._stepping:  # a closure evaluates its batch anew
             self._windows.reopen()
@@ -198,7 +220,7 @@ class DataParallelHooks:
 
     def _look_at_gradients(self) -> None:
         """Whether gradients that were there have been cleared by whoever."""
-        if self._windows.open and not self._stepping and self._cleared():
+        if not self._stepping and self._cleared():
             self._lost("something")
 
     def _lost(self, what: str) -> None:
@@ -220,5 +242,8 @@ class DataParallelHooks:
         return self._own_parameters and self._view.keeps_gradients() and not self._has_gradients()
 
     def _has_gradients(self) -> bool:
-        groups = self._view.optimizer.param_groups
-        return any(parameter.grad is not None for group in groups for parameter in group["params"])
+        for group in self._view.optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    return True
+        return False

@@ -25,7 +25,8 @@ class DataParallelView:
     ) -> None:
         self._model = weakref.ref(model)
         self._optimizer = weakref.ref(optimizer)
-        self._expected = expected
+        self._accumulation = _asked(expected, "gradient_accumulation_steps")
+        self._micro_batch = _asked(expected, "micro_batch_size")
         self.kind = type(model).__name__
         self.syncs = syncs
         self.ranks = data_parallel_size(syncs)
@@ -48,17 +49,22 @@ class DataParallelView:
         """
         return _alive(self._optimizer, "optimizer")
 
+    def training(self) -> bool:
+        """Whether the model is in training mode; asked in its forward, where it is alive."""
+        model: Any = self._model()
+        return bool(model.training)
+
     def expected_accumulation(self) -> int | None:
         """What was asked for; the loop itself says it nowhere."""
-        return self._asked("gradient_accumulation_steps")
+        return self._accumulation
 
     def accumulation(self) -> int:
         """What was asked for, else 1: nobody counts."""
-        return self.expected_accumulation() or 1
+        return self._accumulation or 1
 
     def micro_batch(self) -> int | None:
         """What was asked for."""
-        return self._asked("micro_batch_size")
+        return self._micro_batch
 
     def at_boundary(self) -> bool:
         """No loop says so."""
@@ -137,16 +143,14 @@ class DataParallelView:
 
     def synchronises(self) -> bool:
         """Whether the backward pass that has begun synchronises all gradients; asked once in it."""
-        answers = [sync.synchronises() for sync in self.syncs]
-        return all(answers)
+        every = True
+        for sync in self.syncs:  # all of them: being asked tells them that it has begun
+            every = sync.synchronises() and every
+        return every
 
     def keeps_gradients(self) -> bool:
         """Whether all gradients of a window lie in ``parameter.grad``, synchronised or not."""
         return all(sync.keeps_gradients for sync in self.syncs)
-
-    def _asked(self, name: FactName) -> int | None:
-        asked = self._expected.asked.get(name)
-        return int(asked.value) if asked is not None else None
 
 
 def data_parallel_size(syncs: tuple[GradientSync, ...]) -> int:
@@ -159,3 +163,8 @@ def _alive(reference: weakref.ReferenceType[Any], what: str) -> Any:
     if found is None:
         raise ReferenceError(f"the {what} is gone")
     return found
+
+
+def _asked(expected: Expectation, name: FactName) -> int | None:
+    asked = expected.asked.get(name)
+    return int(asked.value) if asked is not None else None

@@ -34,7 +34,7 @@ from dsguard.runtime.moments import (
     StepCalled,
     SteppedAround,
 )
-from dsguard.runtime.outputs import first_tensor_with_graph, in_autograd, is_compiling
+from dsguard.runtime.outputs import NO_TASK, first_tensor_with_graph, graph_task, is_compiling
 from dsguard.runtime.patches import Original
 from dsguard.runtime.run import Boundary
 
@@ -50,6 +50,9 @@ class DeepSpeedHooks:
     def __init__(self, engine: Any, view: DeepSpeedView, tap: Tap) -> None:
         self._view = view
         self._tap = tap
+        self._contain = tap.watch.contain
+        self._graph_task = graph_task()
+        self._is_compiling = is_compiling()
         self._run = tap.run
         self._windows = tap.run.windows
         self._inside = 0
@@ -116,17 +119,17 @@ class DeepSpeedHooks:
     # Forward
 
     def _forward(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if self._is_compiling():
             return original(*args, **kwargs)
-        followed = self._tap.contain("forward", self._before_forward, args, kwargs)
+        followed = self._contain("forward", self._before_forward, args, kwargs)
         output = original(*args, **kwargs)
         if followed:
-            self._tap.contain("forward", self._after_forward, output)
+            self._contain("forward", self._after_forward, output)
         return output
 
     def _before_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Count it; whether its output has to be followed into the backward pass."""
-        if in_autograd():  # checkpointing runs it again
+        if self._graph_task() != NO_TASK:  # checkpointing runs it again
             if not self._engine_backward and not self._windows.forwards_since_step:
                 self._around_engine += 1  # for the first time, as far as gradients go
             return False
@@ -136,11 +139,13 @@ class DeepSpeedHooks:
             if not training and self._windows.open:
                 self._tap.tell(EvaluationForward(self._run))
             return False
-        self._look_at_gradients()
+        if self._had_gradient:
+            self._look_at_gradients()
         micro_batch = self._view.micro_batch()
         size = batch_size(args, kwargs, micro_batch)
         self._windows.forward(size)
-        self._tap.batch(args, kwargs)
+        if self._tap.watches_batches:
+            self._tap.batch(args, kwargs)
         if self._run.probing or size != micro_batch:
             self._tap.tell(Forward(self._run, size, bool(kwargs)))
         self._followed = self._run.probing or self._watches_outputs
@@ -157,7 +162,7 @@ class DeepSpeedHooks:
             )
 
     def _output_gradient(self, scalar: bool, gradients: tuple[Any, ...]) -> None:
-        self._tap.contain("a gradient", self._see_gradient, scalar, gradients)
+        self._contain("a gradient", self._see_gradient, scalar, gradients)
 
     def _see_gradient(self, scalar: bool, gradients: tuple[Any, ...]) -> None:
         if not self._engine_backward:
@@ -174,7 +179,7 @@ class DeepSpeedHooks:
     # Backward
 
     def _backward(self, original: Original, loss: Any, *args: Any, **kwargs: Any) -> Any:
-        self._tap.contain("backward", self._before_backward, loss, kwargs)
+        self._contain("backward", self._before_backward, loss, kwargs)
         self._inside += 1
         self._engine_backward = True
         try:
@@ -184,27 +189,26 @@ class DeepSpeedHooks:
             self._engine_backward = False
 
     def _before_backward(self, loss: Any, kwargs: Mapping[str, Any]) -> None:
-        self._look_at_gradients()
-        accumulation = self._view.accumulation()
-        self._run.boundary = self._view.boundary()
-        self._windows.backward(accumulation, not self._view.unsynchronised())
-        self._run.through_engine = True
-        self._run.reduced = self._view.ends_window(accumulation)
+        if self._had_gradient:
+            self._look_at_gradients()
+        run, windows = self._run, self._windows
+        accumulation, run.boundary, synchronised, run.reduced = self._view.backward_begins()
+        run.through_engine = True
+        windows.backward(accumulation, synchronised)
         self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
-        windows = self._windows
-        if self._run.probing or not windows.forwards or windows.open > accumulation:
+        if run.probing or not windows.forwards or windows.open > accumulation:
             self._tap.tell(Backward(self._run, loss, self._divided))
 
     # Step
 
     def _step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        self._tap.contain("step", self._before_step)
+        self._contain("step", self._before_step)
         self._inside += 1
         try:
             result = original(*args, **kwargs)
         finally:
             self._inside -= 1
-        self._tap.contain("step", self._after_step)
+        self._contain("step", self._after_step)
         return result
 
     def _before_step(self) -> None:
@@ -223,7 +227,8 @@ class DeepSpeedHooks:
                 self._windows.backward(accumulation, not self._view.unsynchronised())
                 self._tap.tell(Backward(self._run, None, True))
         self._run.boundary = self._view.boundary()
-        self._look_at_scheduler()
+        if self._schedule.moves:
+            self._look_at_scheduler()
         ordinary = self._windows.since_step == 1 and self._run.boundary is not Boundary.MANUAL
         if self._run.probing or not ordinary:
             self._tap.tell(StepCalled(self._run))
@@ -232,10 +237,11 @@ class DeepSpeedHooks:
         self._windows.step_returned()
         gradient = self._watched() if self._watched is not None else None
         self._had_gradient = gradient is not None and gradient.grad is not None
-        self._tap.settle()
+        if self._tap.window_closed is not None:
+            self._tap.settle()
 
     def _model_step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        before = self._tap.contain("the optimizer step", self._before_model_step)
+        before = self._contain("the optimizer step", self._before_model_step)
         engine = self._view.engine
         base = engine.basic_optimizer
         self._inside += 1
@@ -248,11 +254,12 @@ class DeepSpeedHooks:
             if base is not None:
                 _stepping.discard(id(base))
         if before is not None:
-            self._tap.contain("the optimizer step", self._after_model_step, before)
+            self._contain("the optimizer step", self._after_model_step, before)
         return result
 
     def _before_model_step(self) -> int:
-        self._look_at_scheduler()
+        if self._schedule.moves:
+            self._look_at_scheduler()
         self._tap.stepping()
         return int(self._view.engine.skipped_steps)
 
@@ -271,13 +278,13 @@ class DeepSpeedHooks:
             result = original(*args, **kwargs)
         finally:
             self._inside -= 1
-        self._tap.contain("train_batch", self._after_step)
+        self._contain("train_batch", self._after_step)
         return result
 
     def _next_batch(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         batch = original(*args, **kwargs)
         if self._is_grad_enabled():
-            self._tap.contain("a micro-batch", self._pipeline_batch, batch)
+            self._contain("a micro-batch", self._pipeline_batch, batch)
         return batch
 
     def _pipeline_batch(self, batch: Any) -> None:
@@ -292,9 +299,7 @@ class DeepSpeedHooks:
 
     def _wrapper_step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         if not self._inside:
-            self._tap.contain(
-                "the optimizer", self._stepped_around, "engine.optimizer.step()", True
-            )
+            self._contain("the optimizer", self._stepped_around, "engine.optimizer.step()", True)
         self._inside += 1  # what it does to gradients is its own business
         try:
             return original(*args, **kwargs)
@@ -304,7 +309,7 @@ class DeepSpeedHooks:
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._inside and id(optimizer) not in _stepping:
             what = f"{type(optimizer).__name__}.step()"
-            self._tap.contain("the optimizer", self._stepped_around, what, False)
+            self._contain("the optimizer", self._stepped_around, what, False)
 
     def _stepped_around(self, what: str, wrapper: bool) -> None:
         self._tap.tell(SteppedAround(self._run, what, wrapper))
@@ -312,13 +317,13 @@ class DeepSpeedHooks:
     def _zero_grad(self, owner: str, what: str) -> Any:
         def zero_grad(original: Original, *args: Any, **kwargs: Any) -> Any:
             if not self._inside and (self._windows.open or self._around_engine):
-                self._tap.contain("zero_grad", self._zeroed, owner, what)
+                self._contain("zero_grad", self._zeroed, owner, what)
             return original(*args, **kwargs)
 
         return zero_grad
 
     def _zeroed(self, owner: str, what: str) -> None:
-        if in_autograd():
+        if self._graph_task() != NO_TASK:
             return
         self._had_gradient = False
         lossy = self._view.loses_gradients(owner)
@@ -326,8 +331,6 @@ class DeepSpeedHooks:
 
     def _look_at_gradients(self) -> None:
         """Whether a gradient that was there after the last ``step()`` is gone."""
-        if not self._had_gradient:
-            return
         self._had_gradient = False
         watched = self._watched()
         if watched is not None and watched.grad is None and self._windows.open:
@@ -344,7 +347,7 @@ class DeepSpeedHooks:
         def resize(original: Original, *args: Any, **kwargs: Any) -> Any:
             before = self._view.accumulation()
             result = original(*args, **kwargs)
-            self._tap.contain("a change of the batch", self._resized, f"engine.{name}()", before)
+            self._contain("a change of the batch", self._resized, f"engine.{name}()", before)
             return result
 
         return resize
@@ -359,9 +362,9 @@ class DeepSpeedHooks:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
 
     def _save(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        self._tap.contain("save_checkpoint", self._tap.tell, Saving(self._run))
+        self._contain("save_checkpoint", self._tap.tell, Saving(self._run))
         saved = original(*args, **kwargs)
-        self._tap.contain("save_checkpoint", self._saved, args, kwargs)
+        self._contain("save_checkpoint", self._saved, args, kwargs)
         return saved
 
     def _saved(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -380,7 +383,7 @@ class DeepSpeedHooks:
             result = original(*args, **kwargs)
         finally:
             self._inside -= 1
-        self._tap.contain("load_checkpoint", self._loaded, result)
+        self._contain("load_checkpoint", self._loaded, result)
         return result
 
     def _loaded(self, result: Any) -> None:
@@ -403,7 +406,7 @@ class DeepSpeedHooks:
     def _loader_starts(self, original: Original, *args: Any, **kwargs: Any) -> Any:
         self._epochs += 1
         if self._epochs > 1 and not self._inside:
-            self._tap.contain("the loader", self._tap.tell, EpochEnded(self._run))
+            self._contain("the loader", self._tap.tell, EpochEnded(self._run))
         return original(*args, **kwargs)
 
 

@@ -81,18 +81,40 @@ class DeepSpeedView:
         """False where the engine accumulates by rules of its own (ZenFlow)."""
         return not self._zenflow
 
+    # What each micro-batch asks takes the reference itself: while a hook of the engine runs, it is
+    # there.
+
+    def backward_begins(self) -> tuple[int, Boundary, bool, bool]:
+        """What holds for the backward pass that begins.
+
+        The accumulation, who decides where its window ends, whether it synchronises gradients,
+        and whether the engine takes it for the last one of its window.
+        """
+        engine: Any = self._ref()
+        own = engine.__dict__
+        accumulation = int(engine.gradient_accumulation_steps())
+        synchronised = not own.get("inside_no_sync_ctxt")
+        declared = own.get("_is_gradient_accumulation_boundary")
+        if declared is not None:
+            return accumulation, Boundary.MANUAL, synchronised, bool(declared)
+        last = (engine.micro_steps + 1) % accumulation == 0
+        if self._can_be_unmanaged and not engine.managed_gradient_accumulation():
+            return accumulation, Boundary.CALLER, synchronised, last
+        return accumulation, Boundary.ENGINE, synchronised, last
+
     def accumulation(self) -> int:
         """``engine.gradient_accumulation_steps()``."""
         return int(self.engine.gradient_accumulation_steps())
 
     def micro_batch(self) -> int | None:
         """``engine.train_micro_batch_size_per_gpu()``."""
-        size = self.engine.train_micro_batch_size_per_gpu()
+        engine: Any = self._ref()
+        size = engine.train_micro_batch_size_per_gpu()
         return size if isinstance(size, int) else None
 
     def boundary(self) -> Boundary:
         """Who decides where a window ends."""
-        engine = self.engine
+        engine: Any = self._ref()
         if engine.__dict__.get("_is_gradient_accumulation_boundary") is not None:
             return Boundary.MANUAL
         if self._can_be_unmanaged and not engine.managed_gradient_accumulation():
@@ -106,7 +128,8 @@ class DeepSpeedView:
     def training(self) -> bool:
         """Whether the module is in training mode."""
         # Not engine.module: that is looked up in three dicts.
-        return bool(self.engine._modules["module"].training)
+        engine: Any = self._ref()
+        return bool(engine._modules["module"].training)
 
     def unsynchronised(self) -> bool:
         """Inside ``no_sync()`` or ``coalesce_grad_reduction()``."""
@@ -141,14 +164,6 @@ class DeepSpeedView:
         if self.zero_stage in (1, 2):
             return f"the step of ZeRO-{self.zero_stage} finds no gradients and stops with KeyError"
         return ""
-
-    def ends_window(self, accumulation: int) -> bool:
-        """Whether the engine takes a backward pass now for the last one of its window."""
-        engine = self.engine
-        declared = engine.__dict__.get("_is_gradient_accumulation_boundary")
-        if declared is not None:
-            return bool(declared)
-        return bool((engine.micro_steps + 1) % accumulation == 0)
 
     def release(self) -> str:
         """``deepspeed.__version__``; see :class:`Engine`."""

@@ -27,12 +27,17 @@ class ForwardHook:
 
         self._seen = seen
         self._is_compiling = torch.compiler.is_compiling
+        self._listens, self._hidden = _compiler(seen)
 
     def __call__(
         self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
         """What PyTorch calls after each forward."""
-        if not self._is_compiling():
+        if self._is_compiling():
+            return
+        if self._listens():
+            self._hidden(args, kwargs, output)
+        else:
             self._seen(args, kwargs, output)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -46,14 +51,16 @@ def hook_forwards(module: Any, seen: Seen) -> Any:
     A module that is compiled itself, in any of the three ways, is seen as well: its hooks run
     outside its graph. One that lies inside a compiled module is not.
     """
-    return module.register_forward_hook(ForwardHook(_hidden_from_compiler(seen)), with_kwargs=True)
+    return module.register_forward_hook(ForwardHook(seen), with_kwargs=True)
 
 
-def _hidden_from_compiler(seen: Seen) -> Seen:
+def _compiler(seen: Seen) -> tuple[Callable[[], Any], Seen]:
+    """Whether the compiler listens to the calls that are made, and ``seen`` hidden from it."""
     # Making an optimizer has imported the compiler; where it is absent nothing is compiled.
     if "torch._dynamo" not in sys.modules:
-        return seen
+        return _never, seen
     import torch
+    from torch._C._dynamo import eval_frame as native
     from torch._dynamo import eval_frame
 
     skip = getattr(eval_frame, "skip_code", None)
@@ -61,4 +68,13 @@ def _hidden_from_compiler(seen: Seen) -> Seen:
         # Without this the call itself is compiled, and then is_compiling() is true in it.
         skip(ForwardHook.__call__.__code__)
     hidden: Seen = torch.compiler.disable(seen)  # type: ignore[no-untyped-call]
-    return hidden
+    # Hiding costs more than looking; releases that cannot be asked are always hidden from.
+    return getattr(native, "get_eval_frame_callback", _always), hidden
+
+
+def _never() -> bool:
+    return False
+
+
+def _always() -> bool:
+    return True

@@ -27,6 +27,8 @@ class Schedule:
             hash(scheduler)
         except TypeError:  # no scheduler, or one that cannot be watched
             self._names = []
+        self.moves = bool(self._names)
+        """Whether there is a scheduler that can be watched."""
         self._seen: int | None = None
         self.left_by_engine()
 

@@ -7,9 +7,12 @@ from typing import Any
 
 def highest_learning_rate(optimizer: Any) -> float:
     """The highest of an optimizer's parameter groups; 0 where none is a plain number."""
-    groups = getattr(optimizer, "param_groups", ())
-    rates = (group.get("lr", 0.0) for group in groups)
-    return max((float(rate) for rate in rates if isinstance(rate, (int, float))), default=0.0)
+    highest = 0.0
+    for group in getattr(optimizer, "param_groups", ()):
+        rate = group.get("lr")
+        if isinstance(rate, (int, float)) and rate > highest:
+            highest = float(rate)
+    return highest
 
 
 def length_of(dataloader: Any) -> int | None:

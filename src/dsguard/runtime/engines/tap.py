@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.later import Later
@@ -14,8 +14,6 @@ from dsguard.runtime.records import Recorder
 from dsguard.runtime.run import Run
 from dsguard.runtime.watch import Watch
 from dsguard.runtime.windows import Window
-
-ResultT = TypeVar("ResultT")
 
 _CLEAN_WINDOWS = 3
 _SAMPLE_EVERY = 50
@@ -37,15 +35,17 @@ class Tap:
     later: Later = field(default_factory=Later)
     patches: Patches = field(default_factory=Patches)
     handles: list[Any] = field(default_factory=list)
-    _closed: Window | None = None
+    watches_batches: bool = False
+    """Whether anybody wants to see the batches of training forwards."""
+    window_closed: Window | None = None
+    """The window that has ended and is not told yet."""
+
+    def __post_init__(self) -> None:
+        self.watches_batches = self.recorder.wanted
 
     def tell(self, moment: Moment, *, in_autograd: bool = False) -> None:
         """Ask the rules of this moment."""
         self.watch.tell(moment, in_autograd=in_autograd)
-
-    def contain(self, what: str, hook: Callable[..., ResultT], *args: Any) -> ResultT | None:
-        """Run a hook so that no fault of it reaches the training."""
-        return self.watch.contain(what, hook, *args)
 
     def batch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """A training forward is about to run on this batch."""
@@ -57,11 +57,11 @@ class Tap:
 
     def close_window(self, applied: bool) -> None:
         """The optimizer has stepped; it is told by :meth:`settle`, when the engine is done."""
-        self._closed = self.run.windows.optimizer_step(applied)
+        self.window_closed = self.run.windows.optimizer_step(applied)
 
     def settle(self) -> None:
         """Tell what happened while nothing could be told, and hand over numbers on their way."""
-        window, self._closed = self._closed, None
+        window, self.window_closed = self.window_closed, None
         if window is None:
             return
         self.later.arrive()
