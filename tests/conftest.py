@@ -17,6 +17,8 @@ from dsguard.cli.launch_words import split_off_launch
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 
+PROGRAM = app()
+
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 """The programs of the environment that the tests run in come first."""
 
@@ -47,7 +49,9 @@ def dsguard(monkeypatch: pytest.MonkeyPatch) -> Dsguard:
         if folder is not None:
             monkeypatch.chdir(folder)
         arguments, launch = split_off_launch(shlex.split(line))
-        result = CliRunner().invoke(app, arguments, obj=launch, input=stdin, prog_name="dsguard")
+        result = CliRunner().invoke(
+            PROGRAM, arguments, obj=launch, input=stdin, prog_name="dsguard"
+        )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Outcome(result.exit_code, result.stdout, result.stderr)

@@ -36,6 +36,21 @@ def test_no_heavy_package_is_imported(command: str) -> None:
     assert "accumulation" in output
 
 
+def test_a_command_imports_no_other() -> None:
+    """A cold start is most of what a check of one config takes."""
+    program = (
+        "import sys; sys.argv = ['dsguard', 'check', 'ds_config.json', '-q']\n"
+        "from dsguard.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(*(name for name in sys.modules if name.startswith('dsguard.')))"
+    )
+    loaded = set(run(program, STORY).splitlines()[-1].split())
+    commands = {name for name in loaded if name.startswith("dsguard.cli.commands.")}
+    assert commands == {"dsguard.cli.commands.check"}
+    for other in ("runtime", "records", "server", "upgrading", "integrations", "comparing"):
+        assert f"dsguard.{other}" not in loaded
+
+
 def test_importing_the_package_loads_nothing_of_it() -> None:
     program = (
         "import sys, dsguard; dsguard.__version__; dir(dsguard); "

@@ -16,7 +16,8 @@ from dsguard.cli.app import app, main
 from tests.conftest import Dsguard, compare
 
 EXPECTED = Path(__file__).parent / "expected"
-COMMANDS = sorted(command.name or "" for command in app.registered_commands)
+PROGRAM = app()
+COMMANDS = sorted(command.name or "" for command in PROGRAM.registered_commands)
 
 
 class Program(Protocol):
@@ -60,7 +61,7 @@ def test_help(command: str, dsguard: Dsguard) -> None:
 
 
 def test_every_option_is_described() -> None:
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(PROGRAM)
     for name, command in group.commands.items():  # type: ignore[attr-defined]
         assert command.help, name
         for parameter in command.params:

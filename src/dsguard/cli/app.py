@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from dsguard import __version__
-from dsguard.cli.commands import (
-    baseline,
-    check,
-    diff,
-    explain,
-    facts,
-    report,
-    rules,
-    run,
-    schema,
-    server,
-    upgrade_check,
-)
 from dsguard.cli.launch_words import split_off_launch
 
-app = typer.Typer(
-    name="dsguard",
-    help="Know what DeepSpeed will really run before you launch it.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
+COMMANDS = (
+    "check",
+    "facts",
+    "run",
+    "diff",
+    "report",
+    "schema",
+    "upgrade-check",
+    "server",
+    "baseline",
+    "explain",
+    "rules",
 )
-app.command("check")(check.check)
-app.command("facts")(facts.facts)
-app.command("run")(run.run)
-app.command("diff")(diff.diff)
-app.command("report")(report.report)
-app.command("schema")(schema.schema)
-app.command("upgrade-check")(upgrade_check.upgrade_check)
-app.command("server")(server.server)
-app.add_typer(baseline.app)
-app.command("explain")(explain.explain)
-app.command("rules")(rules.rules)
+"""In the order in which the help lists them; each is a module of :mod:`dsguard.cli.commands`."""
+
+_ASKED_FOR_COMPLETION = "_DSGUARD_COMPLETE"
 
 
 def _show_version(wanted: bool) -> None:
@@ -50,7 +37,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def dsguard(
     version: Annotated[
         bool,
@@ -62,7 +48,31 @@ def dsguard(
     """Know what DeepSpeed will really run before you launch it."""
 
 
+def app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The program with these commands; only their modules are imported."""
+    program = typer.Typer(
+        name="dsguard",
+        help="Know what DeepSpeed will really run before you launch it.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,
+    )
+    program.callback()(dsguard)
+    for command in commands:
+        name = command.replace("-", "_")
+        module = import_module(f"dsguard.cli.commands.{name}")
+        if hasattr(module, "app"):  # it has commands of its own
+            program.add_typer(module.app)
+        else:
+            program.command(command)(getattr(module, name))
+    return program
+
+
 def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
     arguments, launch = split_off_launch(sys.argv[1:])
-    app(args=arguments, obj=launch, prog_name="dsguard")
+    wanted: Sequence[str] = COMMANDS
+    if arguments and arguments[0] in COMMANDS and _ASKED_FOR_COMPLETION not in os.environ:
+        wanted = arguments[:1]
+    app(wanted)(args=arguments, obj=launch, prog_name="dsguard")
