@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
-from dsguard.integrations.pace import Pace
-from dsguard.runtime import Guard, guard
-from dsguard.runtime.expectation import Asked
+from dsguard.integrations.held import HeldTraining
+from dsguard.runtime import Guard
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
@@ -16,8 +14,6 @@ else:
         from lightning.pytorch.callbacks import Callback
     except ImportError:
         from pytorch_lightning.callbacks import Callback
-
-_LOGGER = logging.getLogger("dsguard.guard")
 
 
 class GuardCallback(Callback):
@@ -28,45 +24,33 @@ class GuardCallback(Callback):
 
     Args:
         options: the keyword arguments of :func:`dsguard.guard`.
-
-    ``guard`` is the guard of the running or last training, None before it.
     """
 
     def __init__(self, **options: Any) -> None:
-        self.guard: Guard | None = None
-        self._options = options
-        self._pace = Pace()
+        self._held = HeldTraining("Trainer(accumulate_grad_batches)", options)
+
+    @property
+    def guard(self) -> Guard | None:
+        """The guard of the running or last training, None before it."""
+        return self._held.guard
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The engine is there now: attach."""
-        engine = getattr(trainer.strategy, "deepspeed_engine", None)
-        if engine is None:
-            _LOGGER.warning("GuardCallback found no DeepSpeed engine: the run is not guarded")
-            return
         asked = {"gradient_accumulation_steps": trainer.accumulate_grad_batches}
-        options = {"expect": Asked(asked, "Trainer(accumulate_grad_batches)"), **self._options}
-        self.guard = guard(engine, **options)
-        self._pace = Pace()
+        self._held.attach(getattr(trainer.strategy, "deepspeed_engine", None), asked)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Send the guard's metrics to Lightning's loggers, after each optimizer step."""
-        if self.guard is None:
-            return
-        metrics = self._pace.metrics(self.guard)
+        metrics = self._held.metrics()
         if metrics:
             pl_module.log_dict(metrics, rank_zero_only=True)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Micro-batches that wait now go into the next epoch."""
-        if self.guard is not None:
-            self.guard.epoch_end()
+        self._held.epoch_end()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """Say what was really consumed, and let go of the engine."""
-        if self.guard is None:
-            return
-        self.guard.close()
-        if trainer.is_global_zero:
-            print(f"dsguard: {self.guard.summary()}")
+        self._held.end(speaks=trainer.is_global_zero)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from types import FrameType
 from typing import Any
 
 from transformers import Trainer, TrainerCallback
 
-from dsguard.integrations.pace import PREFIX, Pace
-from dsguard.runtime import Guard, guard
-from dsguard.runtime.expectation import Asked
-
-_LOGGER = logging.getLogger("dsguard.guard")
+from dsguard.integrations.held import HeldTraining
+from dsguard.integrations.pace import PREFIX
+from dsguard.runtime import Guard
 
 
 class GuardCallback(TrainerCallback):
@@ -26,57 +23,45 @@ class GuardCallback(TrainerCallback):
     Args:
         trainer: the Trainer, where it cannot be told from the call that trains.
         options: the keyword arguments of :func:`dsguard.guard`.
-
-    ``guard`` is the guard of the running or last training, None before it.
     """
 
     def __init__(self, trainer: Trainer | None = None, **options: Any) -> None:
-        self.guard: Guard | None = None
         self._trainer = trainer
-        self._options = options
-        self._pace = Pace()
+        self._held = HeldTraining("TrainingArguments", options)
+
+    @property
+    def guard(self) -> Guard | None:
+        """The guard of the running or last training, None before it."""
+        return self._held.guard
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The engine is there now: attach."""
         trainer = self._trainer or _calling_trainer()
-        engine = getattr(trainer, "deepspeed", None)
-        if trainer is None or engine is None:
-            _LOGGER.warning(
-                "GuardCallback found no DeepSpeed engine: the run is not guarded%s",
-                "" if trainer is not None else "; pass it the trainer",
-            )
-            return
         asked = {
             "gradient_accumulation_steps": args.gradient_accumulation_steps,
             "micro_batch_size": args.train_batch_size,
         }
-        options = {"expect": Asked(asked, "TrainingArguments"), **self._options}
-        self.guard = guard(engine, **options)
-        self._pace = Pace()
+        advice = "; pass it the trainer" if trainer is None else ""
+        self._held.attach(getattr(trainer, "deepspeed", None), asked, advice)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Micro-batches that wait now go into the next epoch."""
-        if self.guard is not None:
-            self.guard.epoch_end()
+        self._held.epoch_end()
 
     def on_log(
         self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         """Send the guard's metrics the way of the Trainer's own."""
         trainer = self._trainer or _calling_trainer()
-        if self.guard is None or trainer is None or any(k.startswith(PREFIX) for k in logs or ()):
+        if trainer is None or any(key.startswith(PREFIX) for key in logs or ()):
             return
-        metrics = self._pace.metrics(self.guard)
+        metrics = self._held.metrics()
         if metrics:
             trainer.log(metrics)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Say what was really consumed, and let go of the engine."""
-        if self.guard is None:
-            return
-        self.guard.close()
-        if state.is_world_process_zero:
-            print(f"dsguard: {self.guard.summary()}")
+        self._held.end(speaks=state.is_world_process_zero)
 
 
 def _calling_trainer() -> Trainer | None:
