@@ -124,6 +124,59 @@ def trainer(stage: int, rows: int, batch: int = MICRO_BATCH, divide: int = 1) ->
     }
 
 
+def language_model(stage: int, rows: int, across_devices: bool = True) -> dict[str, Any]:
+    """Two epochs of the HF Trainer on a causal model, whose loss counts the tokens of a step."""
+    import transformers
+    from accelerate.state import AcceleratorState
+
+    from dsguard.integrations.transformers import GuardCallback
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    callback = GuardCallback()
+    torch.manual_seed(0)
+    make = torch.Generator().manual_seed(0)
+    lengths = torch.randint(4, 16, (rows,), generator=make).tolist()
+    # The labels of padding are left out of the loss.
+    rows_of_tokens = [
+        {
+            "input_ids": torch.arange(16) % 50,
+            "attention_mask": (torch.arange(16) < length).long(),
+            "labels": torch.where(torch.arange(16) < length, torch.arange(16) % 50, -100),
+        }
+        for length in lengths
+    ]
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            vocab_size=50,
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+        )
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = transformers.Trainer(
+            model=model,
+            args=transformers.TrainingArguments(
+                output_dir=folder,
+                deepspeed=config(stage, "auto"),
+                use_cpu=True,
+                per_device_train_batch_size=MICRO_BATCH,
+                gradient_accumulation_steps=ACCUMULATION,
+                average_tokens_across_devices=across_devices,
+                num_train_epochs=2,
+                report_to=[],
+                disable_tqdm=True,
+                save_strategy="no",
+            ),
+            train_dataset=rows_of_tokens,
+            callbacks=[callback],
+        )
+        assert trainer.model_accepts_loss_kwargs
+        trainer.train()
+    return told(callback.guard) | {"global_step": trainer.state.global_step}
+
+
 def accelerate(stage: int, batches: int, plant: str = "") -> dict[str, Any]:
     """Two epochs of a loop of its own under Accelerate."""
     from accelerate import Accelerator

@@ -50,6 +50,21 @@ def test_a_trainer_with_another_loader(trainer: list[dict[str, Any]]) -> None:
         assert found["because"]["micro-batch-differs"] == ["TrainingArguments"]
 
 
+def test_a_trainer_that_counts_the_tokens_of_a_step() -> None:
+    """The Trainer hands ``num_items_in_batch`` to the model, which then divides by it itself."""
+    pytest.importorskip("transformers")
+    cases = {
+        f"{stage}-{across}": {"stage": stage, "rows": ROWS, "across_devices": across}
+        for stage in STAGES
+        for across in (True, False)
+    }
+    for rank in asked("language_model", cases):
+        for name, found in rank.items():
+            assert set(found["findings"].items()) <= {("short-window", "info")}, name
+            assert found["windows"] == {"4": 4, "3": 2}, name
+            assert found["optimizer_steps"] == found["global_step"] == 6, name
+
+
 @pytest.fixture(scope="module")
 def accelerate() -> list[dict[str, Any]]:
     pytest.importorskip("accelerate")
