@@ -15,11 +15,7 @@ import typer
 from dsguard.cli.output import emit, emit_utf8, stdout_look
 from dsguard.model.report import Report
 from dsguard.render.concise import render_concise
-from dsguard.render.github import render_github
-from dsguard.render.json_report import render_json
-from dsguard.render.sarif import render_sarif
 from dsguard.render.stream import ColorChoice, Look, look_of
-from dsguard.render.text import render_text
 from dsguard.writing import write_whole
 
 _OPTION = "--output-format"
@@ -138,14 +134,23 @@ def write_report(
 
 
 def _render(report: Report, form: OutputFormat, look: Look, verbose: int, quiet: bool) -> str:
+    # Only what is used is imported: a cold start is most of a short run.
     if form is OutputFormat.JSON:
+        from dsguard.render.json_report import render_json
+
         return render_json(report)
     if form is OutputFormat.SARIF:
+        from dsguard.render.sarif import render_sarif
+
         return render_sarif(report)
     if form is OutputFormat.GITHUB:
+        from dsguard.render.github import render_github
+
         return render_github(report)
     if form is OutputFormat.CONCISE:
         return render_concise(report, unicode=look.unicode)
+    from dsguard.render.text import render_text
+
     return render_text(
         report,
         color=look.color,

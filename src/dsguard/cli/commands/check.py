@@ -6,14 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dsguard.checking import Settings
 from dsguard.cli import options
-from dsguard.cli.contracts import contract_of, write_contract
-from dsguard.cli.fixing import FixedConfig, check_again, fix_inputs, write_all
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look
@@ -29,6 +27,9 @@ from dsguard.render.stream import ColorChoice
 from dsguard.render.wording import counted
 from dsguard.settings.load import Project
 from dsguard.settings.model import FailOn
+
+if TYPE_CHECKING:
+    from dsguard.cli.fixing import FixedConfig
 
 _MANY = 50
 """From so many files a progress bar is shown on a terminal."""
@@ -125,6 +126,9 @@ def check(
     checks = _check_all(inputs)
     fixed: list[FixedConfig] = []
     if fix or diff:
+        # Imported where it is used: a cold start is most of what a check takes.
+        from dsguard.cli.fixing import check_again, fix_inputs, write_all
+
         fixed, refused = fix_inputs(inputs, checks, policy, unsafe=unsafe_fixes)
         failures += refused
     if diff:
@@ -134,6 +138,8 @@ def check(
         failures += refused
         checks = check_again(inputs, checks, fixed)
     if contract is not None and checks:
+        from dsguard.cli.contracts import contract_of, write_contract
+
         if len(checks) > 1:
             raise typer.BadParameter(
                 f"a contract is of one config and its launch, and {len(checks)} are checked",
