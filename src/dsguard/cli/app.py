@@ -9,6 +9,7 @@ import typer
 
 from dsguard import __version__
 from dsguard.cli.commands import (
+    balance,
     baseline,
     check,
     diff,
@@ -36,6 +37,7 @@ app.command("facts")(facts.facts)
 app.command("run")(run.run)
 app.command("diff")(diff.diff)
 app.command("report")(report.report)
+app.command("balance")(balance.balance)
 app.command("schema")(schema.schema)
 app.command("upgrade-check")(upgrade_check.upgrade_check)
 app.command("server")(server.server)
