@@ -117,10 +117,9 @@ class Audit:
         return tuple(_problems(self))
 
     def __str__(self) -> str:
-        counts = sorted(set(self.batches_per_rank))
+        counts = " or ".join(map(str, sorted(set(self.batches_per_rank))))
         lines = [
-            f"batches per rank   {' or '.join(map(str, counts))}, {self.optimizer_steps} optimizer "
-            "steps",
+            f"batches per rank   {counts}, optimizer steps {self.optimizer_steps}",
             f"padding            {self.padding:.1%} of all tokens computed",
             f"step imbalance     {self.step_imbalance.mean:.1%} mean, "
             f"{self.step_imbalance.p95:.1%} p95, {self.step_imbalance.maximum:.1%} worst",
