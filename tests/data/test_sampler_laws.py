@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -66,10 +67,10 @@ def cases(draw: st.DrawFn) -> Case:
             "seed": draw(st.integers(0, 9)),
         },
     )
-    try:
-        case.sampler()
-    except ValueError as error:
-        assert case.arguments["drop_last"], error  # the only way these arguments may be refused
+    if case.arguments["drop_last"]:  # the only way in which these arguments may be refused
+        with contextlib.suppress(ValueError):
+            case.sampler()
+            return case
         assume(False)
     return case
 
@@ -198,9 +199,7 @@ def test_never_worse_than_length_grouping_but_for_the_tolerance(
 
 
 @SETTINGS
-@given(
-    st.integers(1, 5), st.integers(1, 5), st.integers(1, 6), st.integers(0, 1000), st.booleans()
-)
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 6), st.integers(0, 1000), st.booleans())
 def test_dealing_is_never_worse_than_dealing_by_length(
     steps: int, micro_steps: int, ranks: int, seed: int, shuffled: bool
 ) -> None:
