@@ -46,7 +46,7 @@ class EpochPlan:
     place: NDArray[np.intp]
 
     def batch(self, micro_step: int, rank: int) -> list[int]:
-        """The samples of one rank in one micro-step, longest first."""
+        """The samples of one rank in one micro-step."""
         count = int(self.counts[micro_step])
         start = int(self.starts[micro_step]) + int(self.place[micro_step, rank]) * count
         batch: list[int] = self.samples[start : start + count].tolist()
@@ -64,8 +64,9 @@ def plan_epoch(
 
     Samples are sorted by a length that is stretched at random by up to 1 + tolerance, so that
     neighbours change from epoch to epoch, and cut into micro-steps and these into micro-batches.
-    Sorting makes the sum of the longest lengths as small as it can be, so the ranks wait and pad
-    at most 1 + tolerance times as much as under any other way to fill these counts.
+    Sorting makes the sum of the longest lengths as small as it can be: what is computed with
+    padding, and the time of an epoch, are at most 1 + tolerance times the least that any other way
+    to fill these counts comes to.
 
     Args:
         lengths: of all samples, in tokens; shape (samples,).
@@ -78,37 +79,43 @@ def plan_epoch(
     ranks = recipe.shape.world_size
     samples = np.concatenate(
         [
-            _grouped(lengths, of_kind, ranks * made, recipe.tolerance, generator)
+            _sorted(lengths, of_kind, ranks * int(made.sum()), recipe.tolerance, generator)
             for of_kind, made in zip(members, counts, strict=True)
         ]
     )
     count = np.concatenate(counts)
     starts = np.cumsum(ranks * count) - ranks * count
     sizes = np.repeat(count, ranks)
-    longest = lengths[samples[np.cumsum(sizes) - sizes]]
+    longest = np.maximum.reduceat(lengths[samples], np.cumsum(sizes) - sizes)
     loads = (sizes * cost(longest, recipe.attention_length)).reshape(-1, ranks)
-    order = _order(loads[:, 0], recipe, generator)
+    order = _order(loads.max(axis=1), recipe, generator)
     starts, count, loads = starts[order], count[order], loads[order]
-    place = deal(loads.reshape(-1, recipe.shape.accumulation, ranks), generator)
-    return EpochPlan(samples, starts, count, place.reshape(-1, ranks))
+    heaviest_first = np.argsort(-loads, axis=1, kind="stable")
+    loads = np.take_along_axis(loads, heaviest_first, axis=1)
+    dealt = deal(loads.reshape(-1, recipe.shape.accumulation, ranks), generator)
+    place = np.take_along_axis(heaviest_first, dealt.reshape(-1, ranks), axis=1)
+    return EpochPlan(samples, starts, count, place)
 
 
-def _grouped(
+def _sorted(
     lengths: Integers,
     members: NDArray[np.intp],
-    sizes: Integers,
+    wanted: int,
     tolerance: float,
     generator: np.random.Generator | None,
-) -> Integers:
-    """Samples of one kind in groups of these sizes, of similar length; longest first in each."""
-    taken = _taken(members, int(sizes.sum()), generator)
-    key = np.log(np.maximum(lengths[taken], 1)) if np.isfinite(tolerance) else np.zeros(len(taken))
+) -> NDArray[np.intp]:
+    """As many samples of one kind, from long to short but for the tolerance."""
+    taken = _taken(members, wanted, generator)
+    # A key in place: lengths may be ten millions.
+    key = np.zeros(wanted)
+    if np.isfinite(tolerance):
+        np.log(np.maximum(lengths[taken], 1), out=key)
     if generator is not None:
-        key += generator.random(len(taken)) * (np.log1p(tolerance) if tolerance < np.inf else 1)
-    taken = taken[np.argsort(-key, kind="stable")]
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    of_taken = lengths[taken]
-    return taken[np.argsort(group * (of_taken.max() + 1) - of_taken, kind="stable")]
+        stretch = generator.random(wanted)
+        stretch *= np.log1p(tolerance) if np.isfinite(tolerance) else 1.0
+        key += stretch
+    np.negative(key, out=key)
+    return taken[np.argsort(key, kind="stable")]
 
 
 def _taken(

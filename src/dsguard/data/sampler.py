@@ -17,7 +17,7 @@ from dsguard.data.epoch import EpochPlan, Recipe, plan_epoch
 from dsguard.data.lengths import kinds_of, lengths_array
 from dsguard.data.shape import Shape
 
-_TOLERANCE = 0.02
+_TOLERANCE = 0.01
 
 
 class BalancedBatchSampler:
@@ -54,8 +54,9 @@ class BalancedBatchSampler:
         attention_length: the length in tokens at which attention costs as much as all else,
             about 6 × hidden size (12 × with a causal kernel); None counts tokens only.
         tolerance: how freely neighbours in length are mixed. Lengths within this share of each
-            other count as equal, and padding and waiting grow by at most that. 0 sorts strictly
-            and gives nearly the same batches each epoch, infinity mixes all lengths.
+            other count as equal: what is computed and the time of an epoch grow by at most that
+            over the least there can be. 0 sorts strictly and gives nearly the same batches each
+            epoch, infinity mixes all lengths.
         seed: of the order; the same on every rank.
         shuffle: False gives the same batches every epoch, longer ones first.
         drop_last: drop samples that fill no micro-step or optimizer step (others each epoch) in

@@ -60,7 +60,7 @@ def balance(
         typer.Option(
             "--tolerance", min=0.0, help="Balanced: lengths within this share count as equal."
         ),
-    ] = 0.02,
+    ] = 0.01,
     attention_length: Annotated[
         float | None,
         typer.Option(
