@@ -56,8 +56,8 @@ def test_the_first_place_where_ranks_part() -> None:
     told = of(batches, world_size=3)
     assert told.parting == Parting(batch=5, step=2, micro_batch=1, ended=(1, 2), missing=3)
     assert told.problems[0] == (
-        "the run hangs: ranks 1, 2 have 5 batches, 3 fewer than others, which wait in batch 5 "
-        "(optimizer step 2, micro-batch 1)"
+        "the run hangs: ranks 1, 2 have 5 batches, 3 fewer than others, which wait from batch 6 "
+        "on (optimizer step 3, micro-batch 2)"
     )
     assert told.incomplete_window == 1
     assert told.problems[1].startswith("the last 1 of 5 batches fill no window of 2")

@@ -138,8 +138,8 @@ def _problems(audit: Audit) -> list[str]:
         problems.append(
             f"the run hangs: rank{'s' if several else ''} {ranks} "
             f"{'have' if several else 'has'} {parting.batch} batches, {parting.missing} fewer than "
-            f"others, which wait in batch {parting.batch} (optimizer step {parting.step}, "
-            f"micro-batch {parting.micro_batch})"
+            f"others, which wait from batch {parting.batch + 1} on (optimizer step "
+            f"{parting.step + 1}, micro-batch {parting.micro_batch + 1})"
         )
     if audit.incomplete_window:
         problems.append(
