@@ -114,8 +114,8 @@ def test_batches_of_ones_own(folder: Path, dsguard: Dsguard) -> None:
     outcome = dsguard(f"balance lengths.npy {ASKED} --batches {name}", folder)
     assert outcome.code == 1
     assert (
-        "yours: the run hangs: rank 3 has 2 batches, 1 fewer than others, which wait from batch 3 on"
-        in outcome.out
+        "yours: the run hangs: rank 3 has 2 batches, 1 fewer than others, "
+        "which wait from batch 3 on" in outcome.out
     )
     even = rows(folder, "even.jsonl", [json.dumps(batch) for batch in batches[:8]])
     asked = "--world-size 4 --micro-batch 2 --accumulation 2"

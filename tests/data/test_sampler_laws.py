@@ -139,6 +139,7 @@ def test_a_resumed_epoch_is_the_one_that_was_stopped(case: Case, data: st.DataOb
     after.set_epoch(epoch)  # as a loop over epochs does
     if stop < len(before):
         assert list(after) == whole[0][rank][stop:]
+        assert list(after) == whole[0][rank]  # once more from its beginning
     after.set_epoch(epoch + 1)
     assert list(after) == whole[1][rank]
 
@@ -209,6 +210,37 @@ def test_dealing_is_never_worse_than_dealing_by_length(
     assert (np.sort(place, axis=2) == np.arange(ranks)).all()
     sums = np.take_along_axis(loads, place, axis=2).sum(axis=1)
     assert (sums.max(axis=1) <= loads.sum(axis=1).max(axis=1) + 1e-9).all()
+
+
+def test_light_micro_batches_go_to_ranks_that_had_heavy_ones() -> None:
+    loads = np.array([[[5.0, 1.0, 1.0], [3.0, 2.0, 1.0], [9.0, 9.0, 9.0]]])
+    place = deal(loads, None)
+    # The first micro-step is the most uneven one: rank 0 takes its 5, then the 1 of the second.
+    assert place[0, 1, 0] == 2
+    sums = np.take_along_axis(loads, place, axis=2).sum(axis=1)
+    assert sorted(sums[0]) == [12, 13, 15]
+
+
+@pytest.mark.parametrize("drop_last", [True, False])
+@pytest.mark.parametrize("tolerance", [0.0, 0.5])
+def test_a_budget_is_kept_where_order_and_repeats_are_against_it(
+    tolerance: float, drop_last: bool
+) -> None:
+    """Lengths just within the tolerance, and repeated samples that are longer than the rest."""
+    for lengths in ([100] * 4 + [10] * 37, [*range(100, 150)] * 8):
+        sampler = BalancedBatchSampler(
+            lengths,
+            rank=0,
+            world_size=4,
+            max_tokens=1500 if tolerance else 150,
+            tolerance=tolerance,
+            drop_last=drop_last,
+        )
+        for epoch in range(30):
+            sampler.set_epoch(epoch)
+            for batch in sampler.for_rank("all"):
+                longest = max(lengths[sample] for sample in batch)
+                assert len(batch) * longest <= (1500 if tolerance else 150)
 
 
 LENGTHS = np.random.default_rng(0).lognormal(6, 0.8, 4000).astype(int) + 1
