@@ -19,6 +19,7 @@ COMMANDS = (
     "run",
     "diff",
     "report",
+    "balance",
     "schema",
     "upgrade-check",
     "server",

@@ -42,6 +42,7 @@ def guard(
     checks: Literal["default"] | Iterable[str] = "default",
     ranks: Literal["attach", "off"] = "attach",
     every: int | None = None,
+    balance_every: int | None = None,
     record: Record = None,
     optimizer: Any = None,
     dataloader: Any = None,
@@ -72,6 +73,10 @@ def guard(
             seconds; ``off`` asks nobody.
         every: compare the counts of all ranks in a collective after every so many optimizer
             steps. Give every rank the same number.
+        balance_every: compare the tokens of all ranks in a collective after every so many
+            optimizer steps, and say what share of the time they wait for each other and how much
+            is padding; counted locally, without waiting for the device. Give every rank the same
+            number.
         record: where one record per optimizer step goes: a path (JSON lines, the other ranks
             beside it), a function that takes each as a dict, ``"monitor"`` (DeepSpeed's monitor
             if it is enabled, else the active wandb or MLflow run), a TensorBoard
@@ -90,8 +95,11 @@ def guard(
         raise ValueError(f"on_violation is warn, raise or record, not {on_violation!r}")
     if ranks not in ("attach", "off"):
         raise ValueError(f"ranks is attach or off, not {ranks!r}")
-    if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
-        raise ValueError(f"every is a number of optimizer steps, not {every!r}")
+    for name, steps in (("every", every), ("balance_every", balance_every)):
+        if steps is not None and (
+            isinstance(steps, bool) or not isinstance(steps, int) or steps < 1
+        ):
+            raise ValueError(f"{name} is a number of optimizer steps, not {steps!r}")
     engine, optimizer = unwrapped(engine, optimizer)
     plan = Plan(
         expect=expect,
@@ -100,6 +108,7 @@ def guard(
         notebook=Notebook(on_violation),
         compare_ranks=ranks == "attach",
         every=every,
+        balance_every=balance_every,
         sinks=sinks_of(record),
         optimizer=optimizer,
         dataloader=dataloader,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsguard.facts.contract import Contract
+    from dsguard.runtime.balance import Balance
     from dsguard.runtime.run import Run
     from dsguard.runtime.windows import Window
 
@@ -47,6 +48,13 @@ class CountsCompared(Moment):
     """Every rank told what it has counted; ``apart`` is what they do not agree on, by rank."""
 
     apart: Mapping[str, Mapping[int, int]]
+
+
+@dataclass(slots=True)
+class BalanceMeasured(Moment):
+    """Every rank told how many tokens it had in each of the last optimizer steps."""
+
+    balance: Balance
 
 
 @dataclass(slots=True)

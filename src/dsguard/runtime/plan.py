@@ -25,6 +25,7 @@ class Plan:
     notebook: Notebook
     compare_ranks: bool
     every: int | None
+    balance_every: int | None
     sinks: Sequence[Sink]
     optimizer: Any
     dataloader: Any

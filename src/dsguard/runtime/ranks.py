@@ -164,20 +164,38 @@ class OneVoice:
                 speak(f"[rank {self._store.rank}] ")
 
 
-def counts_apart(windows: Windows) -> dict[str, dict[int, int]]:
-    """Counts that differ between the ranks, by rank; a collective that all ranks have to enter."""
+def device_of_collectives() -> str:
+    """Where the running process group takes tensors."""
+    import torch.distributed as dist
+
+    running = dist.is_available() and dist.is_initialized()
+    return "cuda" if running and dist.get_backend() == "nccl" else "cpu"
+
+
+def all_ranks(values: Any) -> Any:
+    """A tensor of every rank, on the CPU, with the ranks as its first dimension.
+
+    A collective that all ranks have to enter with a tensor of one shape, which lies where
+    :func:`device_of_collectives` says.
+    """
     import torch
     import torch.distributed as dist
 
     if not (dist.is_available() and dist.is_initialized()):
-        return {}
+        return values.cpu().unsqueeze(0)
+    gathered = [torch.empty_like(values) for _ in range(dist.get_world_size())]
+    dist.all_gather(gathered, values)
+    return torch.stack(gathered).cpu()
+
+
+def counts_apart(windows: Windows) -> dict[str, dict[int, int]]:
+    """Counts that differ between the ranks, by rank; a collective that all ranks have to enter."""
+    import torch
+
     names = ("micro_batches", "optimizer_steps", "skipped_steps")
     mine = [getattr(windows, name) for name in names]
-    device = "cuda" if dist.get_backend() == "nccl" else "cpu"
-    counts = torch.tensor(mine, dtype=torch.int64, device=device)
-    gathered = [torch.empty_like(counts) for _ in range(dist.get_world_size())]
-    dist.all_gather(gathered, counts)
-    by_rank = [tensor.tolist() for tensor in gathered]
+    counts = torch.tensor(mine, dtype=torch.int64, device=device_of_collectives())
+    by_rank = all_ranks(counts).tolist()
     by_name = {
         name: {rank: counted[i] for rank, counted in enumerate(by_rank)}
         for i, name in enumerate(names)

@@ -12,6 +12,7 @@ from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.model.finding import Because
 from dsguard.model.source import Location
+from dsguard.runtime.balance import Balance
 from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.place import here
 from dsguard.runtime.windows import Windows
@@ -111,6 +112,8 @@ class Run:
     resized: bool = False
     """Whether the script has changed the batch since the last optimizer step."""
     probing: bool = True
+    balance: Balance | None = None
+    """How even the ranks' work was when it was compared last."""
     said: set[str] = field(default_factory=set)
     """Slugs of the rules that have found something, so that a consequence of it is not told."""
 

@@ -9,10 +9,18 @@ from types import TracebackType
 from typing import Any
 
 from dsguard.model.finding import Finding
+from dsguard.runtime.balance import Balance, BalanceMeter
 from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.gauges import Gauges, RateOnly
-from dsguard.runtime.moments import Attached, Closed, CountsCompared, EpochEnded, RanksCompared
+from dsguard.runtime.moments import (
+    Attached,
+    BalanceMeasured,
+    Closed,
+    CountsCompared,
+    EpochEnded,
+    RanksCompared,
+)
 from dsguard.runtime.plan import Plan
 from dsguard.runtime.ranks import OneVoice, RankStore, counts_apart, rank_and_world_size
 from dsguard.runtime.records import Recorder
@@ -61,6 +69,11 @@ class Guard:
     def summary(self) -> Summary:
         """What the run has really consumed so far, counted on this rank."""
         return Summary.of(self._tap.run.windows, self._data_parallel_size, self._notebook.counts)
+
+    @property
+    def balance(self) -> Balance | None:
+        """What ``balance_every`` has measured last, the same on every rank; None before that."""
+        return self._tap.run.balance
 
     def epoch_end(self) -> None:
         """Say that the script's own loader has come to its end.
@@ -158,13 +171,18 @@ def start(
     recorder = Recorder(plan.sinks, gauges or RateOnly(learning_rate), switched_off)
 
     every = plan.every  # the plan itself holds the script's optimizer and loader
+    meter = BalanceMeter(plan.balance_every) if plan.balance_every else None
 
     def at_step(window: Window) -> None:
         notebook.settle()
         if every and run.windows.optimizer_steps % every == 0:
             watch.tell(CountsCompared(run, counts_apart(run.windows)))
+        balance = meter.step(window) if meter is not None else None
+        if balance is not None:
+            run.balance = balance
+            watch.tell(BalanceMeasured(run, balance))
 
-    tap = Tap(run, watch, learning_rate, at_step, recorder)
+    tap = Tap(run, watch, learning_rate, at_step, recorder, meter)
     guard = Guard(engine, tap, notebook, data_parallel_size)
     try:
         rank, world_size = rank_and_world_size()

@@ -23,10 +23,22 @@ def count_tokens(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tokens:
     two dimensions. The mask is summed only where it lies on the CPU: from a device the number
     would have to be waited for.
     """
-    batch = next((part for part in (kwargs, *args) if _has_tokens(part)), None)
+    batch = _batch(args, kwargs)
     if batch is None:
         return Tokens(None, None)
-    return Tokens(_total(batch), _unpadded(batch))
+    mask = _mask(batch)
+    on_cpu = mask is not None and mask.device.type == "cpu"
+    return Tokens(_total(batch), int((mask != 0).sum()) if on_cpu else None)
+
+
+def padding_mask(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The mask of a call whose zeros are padding, on whatever device; None where there is none."""
+    batch = _batch(args, kwargs)
+    return None if batch is None else _mask(batch)
+
+
+def _batch(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return next((part for part in (kwargs, *args) if _has_tokens(part)), None)
 
 
 def _has_tokens(part: Any) -> bool:
@@ -46,11 +58,11 @@ def _total(batch: Any) -> int | None:
     return None
 
 
-def _unpadded(batch: Any) -> int | None:
-    mask = batch["attention_mask"] if "attention_mask" in batch else None  # noqa: SIM401
-    if mask is None or getattr(getattr(mask, "device", None), "type", None) != "cpu":
-        return None
+def _mask(batch: Any) -> Any:
+    mask: Any = batch["attention_mask"] if "attention_mask" in batch else None  # noqa: SIM401
+    if getattr(getattr(mask, "device", None), "type", None) is None:
+        return None  # no tensor
     # A mask of more dimensions or of floats says who sees whom, not what is padding.
     if len(mask.shape) != 2 or mask.dtype.is_floating_point:
         return None
-    return int((mask != 0).sum())
+    return mask

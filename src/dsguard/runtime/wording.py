@@ -69,3 +69,8 @@ def ordinal(number: int) -> str:
     if 10 <= number % 100 <= 20:
         return f"{number}th"
     return f"{number}" + {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def optimizer_steps(count: int) -> str:
+    """``1 optimizer step``, ``2 optimizer steps``."""
+    return f"{count} optimizer step" + ("" if count == 1 else "s")

@@ -7,7 +7,7 @@ from typing import Any
 
 from dsguard.records.overview import gravity, off
 from dsguard.records.report import Overview, Violation
-from dsguard.render.run_page.escaping import safe
+from dsguard.render.html.escaping import safe
 from dsguard.render.run_wording import amount, duration, number, place, seen, setting, short, window
 
 _ROWS = 40

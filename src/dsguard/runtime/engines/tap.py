@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dsguard.runtime.balance import BalanceMeter
 from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.later import Later
 from dsguard.runtime.moments import Moment, OptimizerStepped, ParametersWatched
@@ -31,6 +32,7 @@ class Tap:
     learning_rate: Callable[[], float]
     at_step: Callable[[Window], None]
     recorder: Recorder
+    meter: BalanceMeter | None = None
     fingerprint: Fingerprint | None = None
     later: Later = field(default_factory=Later)
     patches: Patches = field(default_factory=Patches)
@@ -41,7 +43,7 @@ class Tap:
     """The window that has ended and is not told yet."""
 
     def __post_init__(self) -> None:
-        self.watches_batches = self.recorder.wanted
+        self.watches_batches = self.recorder.wanted or self.meter is not None
 
     def tell(self, moment: Moment, *, in_autograd: bool = False) -> None:
         """Ask the rules of this moment."""
@@ -50,6 +52,8 @@ class Tap:
     def batch(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """A training forward is about to run on this batch."""
         self.recorder.batch(args, kwargs, self.run.windows)
+        if self.meter is not None:
+            self.meter.batch(args, kwargs)
 
     def stepping(self) -> None:
         """The optimizer is about to step: the scheduler has not moved, the scale is what it was."""

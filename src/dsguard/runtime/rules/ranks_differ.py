@@ -29,12 +29,15 @@ def ranks_differ(moment: RanksCompared | CountsCompared, report: Reporter) -> It
     values = {name: told for name, told in moment.apart.items() if not name.startswith(_CONFIG)}
     blocks = [name.removeprefix(_CONFIG) for name in moment.apart if name.startswith(_CONFIG)]
     if values:
+        parted = _parted(values.get("dataloader_length", {}))
         yield report(
             moment.run.here(),
             "the ranks do not agree: "
-            + "; ".join(f"{name} is {_listed(told)}" for name, told in values.items()),
+            + "; ".join(f"{name} is {_listed(told)}" for name, told in values.items())
+            + parted,
             Consequence.HANGS if any(name in _HANG for name in values) else Consequence.DIFFERS,
-            help="build config, model and loader from the same values on every rank",
+            help="build config, model and loader from the same values on every rank"
+            + ("; a sampler that splits the data evenly has as many batches on all" * bool(parted)),
         )
     elif blocks:
         yield report(
@@ -56,3 +59,18 @@ def _listed(told: Mapping[int, Any]) -> str:
         others[_SHOWN:] = [f"another on {len(others) - _SHOWN} ranks"]
     company = f" and {often - 1} more" if often > 1 else ""
     return f"{usual} on rank {first}{company}, " + ", ".join(others)
+
+
+def _parted(lengths: Mapping[int, Any]) -> str:
+    """Who runs out of batches first, and what becomes of the others."""
+    known = {rank: length for rank, length in lengths.items() if isinstance(length, int)}
+    if not known or min(known.values()) == max(known.values()):
+        return ""
+    first, most = min(known.values()), max(known.values())
+    ended = [rank for rank, length in known.items() if length == first]
+    others = next(rank for rank, length in known.items() if length == most)
+    who = f"rank {ended[0]}" + (f" and {len(ended) - 1} more" if len(ended) > 1 else "")
+    return (
+        f"; {who} will have no batch left after {first}, {most - first} before rank {others}, "
+        f"which waits for it from batch {first + 1} on"
+    )

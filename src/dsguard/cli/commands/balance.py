@@ -1,0 +1,177 @@
+"""``dsguard balance``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from dsguard.cli import options
+from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
+from dsguard.data.comparison import Comparison
+from dsguard.render.balance_json import render_balance_json
+from dsguard.render.balance_page import render_balance_page
+from dsguard.render.balance_text import render_balance
+from dsguard.render.stream import ColorChoice
+from dsguard.writing import write_whole
+
+
+class BalanceFormat(str, Enum):
+    """What ``--output-format`` may say here."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def balance(
+    lengths: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LENGTHS",
+            help="Tokens of each sample: JSON lines, .csv, .npy, .parquet or .arrow.",
+        ),
+    ],
+    world_size: Annotated[
+        int,
+        typer.Option(
+            "--world-size",
+            min=1,
+            help="Data-parallel ranks: processes / (tensor x sequence x pipeline parallel size).",
+        ),
+    ],
+    micro_batch: Annotated[
+        int | None,
+        typer.Option("--micro-batch", min=1, help="Samples of one rank in one micro-batch."),
+    ] = None,
+    accumulation: Annotated[
+        int,
+        typer.Option("--accumulation", min=1, help="Micro-batches in one optimizer step."),
+    ] = 1,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tokens", min=1, help="Balanced: at most so many tokens in a micro-batch."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            "--tolerance", min=0.0, help="Balanced: lengths within this share count as equal."
+        ),
+    ] = 0.01,
+    attention_length: Annotated[
+        float | None,
+        typer.Option(
+            "--attention-length",
+            metavar="TOKENS",
+            help="Where attention costs as much as all else, about 6 x hidden size.",
+        ),
+    ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option("--field", help="What holds the length, or the list of tokens."),
+    ] = None,
+    modality_field: Annotated[
+        str | None,
+        typer.Option("--modality-field", help="What holds the modality of a sample."),
+    ] = None,
+    batches: Annotated[
+        Path | None,
+        typer.Option(
+            "--batches",
+            metavar="FILE",
+            help='Audit these too: JSON lines {"rank": 0, "samples": [3, 17]}.',
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every order.")] = 0,
+    drop_last: Annotated[
+        bool, typer.Option("--drop-last", help="Balanced: drop left-over samples, repeat none.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write one self-contained page with charts."),
+    ] = None,
+    output_format: Annotated[
+        BalanceFormat, typer.Option("--output-format", "-o", help="How to report.")
+    ] = BalanceFormat.TEXT,
+    color: options.Color = ColorChoice.AUTO,
+) -> None:
+    """Show what padding and uneven ranks cost a data set.
+
+    Shuffled, grouped by length and balanced, measured without a GPU.
+
+    Example: dsguard balance lengths.jsonl --world-size 8 --micro-batch 4 --accumulation 4
+    """
+    if micro_batch is None and max_tokens is None:
+        raise typer.BadParameter("say it, or --max-tokens", param_hint="--micro-batch")
+    try:
+        from dsguard.data.comparing import compare
+        from dsguard.data.files import DataFileError, read_rank_batches, read_samples
+        from dsguard.data.sampler import BalancedBatchSampler
+        from dsguard.data.shape import Shape
+    except ModuleNotFoundError as error:
+        if error.name != "numpy":
+            raise
+        _fail("dsguard balance needs numpy", "pip install 'dsguard[data]'")
+    try:
+        samples = read_samples(lengths, field, modality_field)
+        own = None if batches is None else read_rank_batches(batches, world_size)
+        sampler = BalancedBatchSampler(
+            samples.lengths,
+            micro_batch,
+            accumulation,
+            rank=0,
+            world_size=world_size,
+            modality=samples.modality,
+            max_tokens=max_tokens,
+            attention_length=attention_length,
+            tolerance=tolerance,
+            seed=seed,
+            drop_last=drop_last,
+        )
+        told = compare(
+            samples.lengths,
+            sampler,
+            Shape(world_size, micro_batch, accumulation),
+            modality=samples.modality,
+            attention_length=attention_length,
+            seed=seed,
+            own=own,
+        )
+    except DataFileError as error:
+        _fail(str(error), error.help)
+    except ValueError as error:
+        _fail(str(error))
+    _show(lengths, told, output_format, color)
+    if html is not None:
+        _write(html, render_balance_page(lengths.name, told), {lengths, batches})
+    if "yours" in told.ways and told.ways["yours"].problems:
+        raise typer.Exit(1)
+
+
+def _show(
+    lengths: Path, told: Comparison, output_format: BalanceFormat, color: ColorChoice
+) -> None:
+    if output_format is BalanceFormat.JSON:
+        emit_utf8(render_balance_json(lengths.name, told))
+    else:
+        look = stdout_look(color)
+        emit(render_balance(lengths.name, told, color=look.color, unicode=look.unicode))
+
+
+def _write(path: Path, page: str, inputs: set[Path | None]) -> None:
+    if path.exists() and any(one is not None and path.samefile(one) for one in inputs):
+        raise typer.BadParameter("that is what was read", param_hint="--html")
+    try:
+        write_whole(path, page)
+    except OSError as error:
+        _fail(f"cannot write {path}: {error.strerror or error}")
+    typer.echo(f"wrote {path}", err=True)
+
+
+def _fail(message: str, help: str = "") -> NoReturn:
+    way_out = f"\n  help: {help}" if help else ""
+    typer.echo(f"Error: {message}{way_out}", err=True)
+    raise typer.Exit(INCOMPLETE)

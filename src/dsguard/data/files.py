@@ -1,0 +1,215 @@
+"""Lengths, modalities and batches from files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from dsguard.data.batches import RankBatches
+from dsguard.data.lengths import Integers, lengths_array
+
+FIELDS = ("length", "lengths", "num_tokens", "n_tokens", "token_count", "tokens", "input_ids")
+"""Fields that are looked for where none is named; a list counts as its number of items."""
+
+
+class DataFileError(Exception):
+    """A file that cannot be used; ``help`` is the way out."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+class Samples(NamedTuple):
+    """Length in tokens of each sample, and its modality where one was asked for."""
+
+    lengths: Integers
+    modality: Sequence[str] | None
+
+
+_Rows: TypeAlias = Iterator[tuple[int, Any]]
+"""Line numbers and what stands there."""
+
+
+def read_samples(path: Path, field: str | None, modality_field: str | None) -> Samples:
+    """Read ``.npy``, ``.csv``, ``.parquet``, ``.arrow``, or JSON lines (any other name).
+
+    JSON lines hold a number or an object each; CSV has a header, or one column of numbers.
+
+    Raises:
+        DataFileError: it cannot be read, or has no such field.
+    """
+    try:
+        read = _READERS.get(path.suffix.lower(), _read_jsonl)
+        lengths, modality = read(path, field, modality_field)
+        return Samples(lengths_array(lengths), modality)
+    except OSError as error:
+        raise DataFileError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise DataFileError(
+            f"{path} is no text", "name it .npy, .parquet or .arrow if it is one of these"
+        ) from None
+    except ValueError as error:
+        raise DataFileError(f"{path}: {error}") from None
+
+
+def read_rank_batches(path: Path, world_size: int) -> list[RankBatches]:
+    """The batches of each rank from JSON lines ``{"rank": 0, "samples": [3, 17]}``, in order.
+
+    Raises:
+        DataFileError: it cannot be read, or a line is none of these.
+    """
+    batches: list[list[list[int]]] = [[] for _ in range(world_size)]
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for line, row in _json_rows(path, lines):
+                rank = row.get("rank") if isinstance(row, dict) else None
+                samples = row.get("samples") if isinstance(row, dict) else None
+                if not isinstance(rank, int) or not isinstance(samples, list) or not samples:
+                    raise DataFileError(
+                        f"{path}:{line}: no batch of a rank",
+                        'write one batch a line: {"rank": 0, "samples": [3, 17]}',
+                    )
+                if not all(isinstance(sample, int) for sample in samples):
+                    raise DataFileError(f"{path}:{line}: samples are indices into the lengths")
+                if not 0 <= rank < world_size:
+                    raise DataFileError(
+                        f"{path}:{line}: rank {rank} is none of {world_size} ranks",
+                        f"say --world-size {rank + 1} or more",
+                    )
+                batches[rank].append(samples)
+    except OSError as error:
+        raise DataFileError(f"cannot read {path}: {error.strerror or error}") from None
+    return [
+        RankBatches(
+            np.asarray([sample for batch in of_rank for sample in batch], dtype=np.int64),
+            np.asarray([len(batch) for batch in of_rank], dtype=np.int64),
+        )
+        for of_rank in batches
+    ]
+
+
+def _read_npy(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, None]:
+    if field or modality_field:
+        raise DataFileError(f"{path} is one array and has no fields", "leave the fields out")
+    return np.load(path, allow_pickle=False), None
+
+
+def _read_jsonl(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, Any]:
+    with open(path, encoding="utf-8") as lines:
+        return _of_rows(path, _json_rows(path, lines), field, modality_field)
+
+
+def _read_csv(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, Any]:
+    with open(path, encoding="utf-8", newline="") as lines:
+        first = lines.readline().strip()
+        lines.seek(0)
+        if first.isdigit() and not field:
+            rows: _Rows = (
+                (n, _number(row[0])) for n, row in enumerate(csv.reader(lines), 1) if row
+            )
+        else:
+            rows = (
+                (n, {name: _number(value) for name, value in row.items()})
+                for n, row in enumerate(csv.DictReader(lines), 2)
+            )
+        return _of_rows(path, rows, field, modality_field)
+
+
+def _read_arrow(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, Any]:
+    try:
+        import pyarrow.compute as compute  # type: ignore[import-not-found,unused-ignore]
+        import pyarrow.ipc as ipc  # type: ignore[import-not-found,unused-ignore]
+        import pyarrow.parquet as parquet  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise DataFileError(f"reading {path} needs pyarrow", "pip install pyarrow") from None
+    if path.suffix.lower() == ".parquet":
+        names = parquet.read_schema(path).names
+        name = _chosen(path, names, field)
+        table = parquet.read_table(path, columns=[n for n in (name, modality_field) if n])
+    else:  # as Hugging Face datasets keeps its tables
+        with open(path, "rb") as stream:
+            table = ipc.open_stream(stream).read_all()
+        name = _chosen(path, table.column_names, field)
+    column = table[name]
+    if str(column.type).startswith(("list", "large_list")):
+        column = compute.list_value_length(column)
+    if column.null_count:
+        raise DataFileError(f"{path}: {column.null_count} rows have no {name}")
+    if not modality_field:
+        return column.to_numpy(), None
+    if modality_field not in table.column_names:
+        raise DataFileError(
+            f"{path} has no column {modality_field}", f"it has {', '.join(table.column_names)}"
+        )
+    return column.to_numpy(), table[modality_field].to_pylist()
+
+
+_READERS: dict[str, Callable[[Path, str | None, str | None], tuple[Any, Any]]] = {
+    ".npy": _read_npy,
+    ".csv": _read_csv,
+    ".parquet": _read_arrow,
+    ".arrow": _read_arrow,
+}
+
+
+def _json_rows(path: Path, lines: Any) -> _Rows:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except ValueError:
+            raise DataFileError(
+                f"{path}:{number}: no JSON", "write one number or one object a line"
+            ) from None
+
+
+def _of_rows(
+    path: Path, rows: _Rows, field: str | None, modality_field: str | None
+) -> tuple[list[int], list[str] | None]:
+    lengths: list[int] = []
+    modality: list[str] = []
+    name = field
+    for line, row in rows:
+        value = row
+        if isinstance(row, dict):
+            name = name or _chosen(path, list(row), None)
+            value = row.get(name)
+        if isinstance(value, list):
+            value = len(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            what = f"{name} is" if name else "the line is"
+            raise DataFileError(
+                f"{path}:{line}: {what} {json.dumps(value)[:40]}, not a number of tokens",
+                "name the field that holds it with --field",
+            )
+        lengths.append(value)
+        if modality_field:
+            label = row.get(modality_field) if isinstance(row, dict) else None
+            if label is None:
+                raise DataFileError(f"{path}:{line}: there is no {modality_field}")
+            modality.append(str(label))
+    if not lengths:
+        raise DataFileError(f"{path} holds no lengths", "write one number a line")
+    return lengths, modality if modality_field else None
+
+
+def _chosen(path: Path, names: Sequence[str], field: str | None) -> str:
+    found = next((name for name in FIELDS if name in names), None) if field is None else field
+    if found is None or found not in names:
+        wanted = field or "length"
+        raise DataFileError(
+            f"{path} has no field {wanted}; it has {', '.join(map(str, names))[:200]}",
+            "name the field that holds the lengths with --field",
+        )
+    return found
+
+
+def _number(text: Any) -> Any:
+    return int(text) if isinstance(text, str) and text.strip().isdigit() else text
