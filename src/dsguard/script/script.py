@@ -94,6 +94,11 @@ class Script:
     unreadable: str | None = None
 
     @property
+    def trains(self) -> bool:
+        """Whether it makes an engine, or gives something a DeepSpeed config."""
+        return bool(self.loop.engines or self.loop.configs)
+
+    @property
     def is_training_arguments(self) -> bool:
         """Whether the command line accepts every name of a TrainingArguments class."""
         return self.framework is not None
