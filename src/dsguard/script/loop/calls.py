@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dsguard.script.arguments import Arguments
-from dsguard.script.declaration import Constant, FromArgument
+from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.built import plugin_config, registered_config, strategy_config
 from dsguard.script.loop.description import (
     Config,
     Context,
+    Counted,
     Does,
     Engine,
     Given,
@@ -47,6 +49,7 @@ INITIALIZE = (
 """The parameters of ``deepspeed.initialize``, in order (deepspeed/__init__.py)."""
 
 _LOADER = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+_COUNTS = {"device_count": "devices", "get_world_size": "ranks"}
 _RANKS = frozenset({"get_rank", "get_local_rank", "get_global_rank"})
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
@@ -101,12 +104,13 @@ class LibraryCalls:
             return Accelerator(made)
         if last == "DataLoader" and callee.library in ("torch", "torchdata"):
             return self._loader(node, callee, arguments, module)
+        if last in _COUNTS and callee.library in ("torch", "deepspeed"):
+            return Counted(_COUNTS[last])
         if last in _RANKS and callee.library in ("torch", "deepspeed"):
             return Rank()
         if name in ("os.environ.get", "os.getenv"):
             key = arguments.first("key")
-            is_rank = isinstance(key, Constant) and key.value in RANK_VARIABLES
-            return Rank() if is_rank else None
+            return variable(key.value) if isinstance(key, Constant) else None
         if name in ("builtins.int", "builtins.next") and arguments.positional:
             return self._converted(name, arguments.positional[0])
         if last in _CLIPS and callee.library == "torch":
@@ -190,6 +194,7 @@ class LibraryCalls:
                 blocks=tuple(self._notes.blocks),
                 config=config,
                 is_pipeline=pipeline,
+                stages=_stages(model) if pipeline else None,
                 has_scheduler=isinstance(passed.get("lr_scheduler", (None,))[0], (Made, Instance)),
                 complete=not arguments.starred,
             )
@@ -247,7 +252,7 @@ class LibraryCalls:
 
     def _converted(self, name: str, value: Any) -> Any:
         if name == "builtins.int":
-            return value if isinstance(value, Rank) else None
+            return value if isinstance(value, (Rank, Counted)) else None
         return Batch(value.loader) if isinstance(value, Turns) else None
 
     def _clip(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> None:
@@ -332,7 +337,7 @@ class LibraryCalls:
         first = arguments.positional[0] if arguments.positional else None
         source = turns(first)
         if callee.name == "builtins.enumerate" and source is not None:
-            return Turns(source.loader, counted=True)
+            return replace(source, counted=True)
         if callee.last in _PASSES_ON and source is not None:
             return source
         self.escape(node, callee, arguments, module)
@@ -344,14 +349,21 @@ class LibraryCalls:
         return self._made(node, callee, arguments, module)
 
 
+def variable(name: Any) -> Rank | Counted | None:
+    """What a launcher says in a variable of the environment."""
+    if name in RANK_VARIABLES:
+        return Rank()
+    return Counted("ranks") if name == "WORLD_SIZE" else None
+
+
 def turns(value: Any) -> Turns | None:
     """A loader as something to loop over."""
     if isinstance(value, Turns):
         return value
     if isinstance(value, Made) and value.loader is not None:
-        return Turns(value.loader)
+        return Turns(value.loader, is_prepared=value.is_prepared)
     if isinstance(value, Role) and value.what == "loader":
-        return Turns(None)
+        return Turns(None, is_prepared=value.engine.maker is Maker.ACCELERATE)
     return None
 
 
@@ -364,6 +376,19 @@ def flowing(values: Sequence[Any]) -> Derived | Batch | None:
             return Derived(engines, losses[0].divisions, losses[0].is_sum)
         return Derived(engines, is_sum=True)
     return next((value for value in _each(values) if isinstance(value, Batch)), None)
+
+
+def _stages(pipeline: Any) -> Given | None:
+    """What a ``PipelineModule(…, num_stages=…)`` is given."""
+    if not isinstance(pipeline, Made) or "topology" in pipeline.keywords:
+        return None
+    if "num_stages" not in pipeline.keywords:
+        return None
+    value = pipeline.keywords["num_stages"]
+    text = pipeline.texts["num_stages"]
+    if not isinstance(value, (Constant, FromArgument)):
+        value = Unreadable(f"`{text}` is only known when the script runs")
+    return Given(value, pipeline.location, text)
 
 
 def _each(values: Sequence[Any]) -> list[Any]:

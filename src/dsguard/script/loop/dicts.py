@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
-from dsguard.script.loop.description import Block, DictEntry, DictLiteral, DictValue
+from dsguard.script.loop.description import Block, Counted, DictEntry, DictLiteral, DictValue
 from dsguard.script.loop.values import Dict, Entry
 from dsguard.script.module import LocalModule
 
@@ -99,6 +99,6 @@ def _value(entry: Entry, depth: int) -> DictValue:
             )
             for m in members
         )
-    if isinstance(value, (Constant, FromArgument)):
+    if isinstance(value, (Constant, FromArgument, Counted)):
         return value
     return Unreadable("it is only known when the script runs")

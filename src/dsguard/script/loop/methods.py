@@ -9,7 +9,7 @@ from typing import Any
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant
-from dsguard.script.loop.calls import RANK_VARIABLES, flowing, turns
+from dsguard.script.loop.calls import flowing, turns, variable
 from dsguard.script.loop.description import (
     Condition,
     Context,
@@ -205,7 +205,9 @@ class Methods:
             notes.act(Does.BACKWARD, engine, node, module, loss=loss, arguments=passed)
             return None
         if name in _ENGINE_DOES:
-            notes.act(_ENGINE_DOES[name], engine, node, module)
+            source = turns(arguments.first("data_iter")) if name == "train_batch" else None
+            loader = source.loader if source is not None else None
+            notes.act(_ENGINE_DOES[name], engine, node, module, loader=loader)
             return receiver if name in ("train", "eval") else None
         if name in _COUNTS:
             return FromEngine(name)
@@ -282,6 +284,7 @@ class Methods:
             notes.act(Does.BACKWARD, engine, node, module, loss=notes.loss(first))
             return None
         if name == "accumulate":
+            notes.act(Does.ACCUMULATE, engine, node, module)
             return Manager(Context.ACCUMULATE)
         if name == "no_sync":
             return Manager(Context.NO_SYNC)
@@ -324,7 +327,8 @@ class Methods:
         return values[0] if len(values) == 1 else Items(tuple(values))
 
     def _prepared(self, kind: str, value: Any, engine: Engine | None) -> Any:
-        if kind == "loader":
+        if kind == "loader" and isinstance(value, Made):
+            value.is_prepared = True
             return value
         if engine is None:
             return value
@@ -385,7 +389,7 @@ def item(value: Any, key: Any) -> Any:
     if not isinstance(key, Constant):
         return None
     if isinstance(value, External) and value.name == "os.environ":
-        return Rank() if key.value in RANK_VARIABLES else None
+        return variable(key.value)
     if isinstance(value, Dict) and isinstance(key.value, str) and not value.lost:
         entry = value.entries.get(key.value)
         return entry.value if entry is not None else None

@@ -12,6 +12,7 @@ from dsguard.script.loop.description import (
     Block,
     Condition,
     Context,
+    Counted,
     Engine,
     FromConfig,
     FromEngine,
@@ -29,7 +30,8 @@ class Made:
     """What a call of a library gives: ``name`` is the dotted name of what was called.
 
     ``keywords`` and ``positional`` are the values that it was given, ``texts`` how they are
-    written. ``loader`` is set for a DataLoader. ``rank`` says that one rank's part was asked for.
+    written. ``loader`` is set for a DataLoader, ``is_prepared`` once ``accelerator.prepare`` got
+    it. ``by_rank`` says that one rank's part was asked for.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Made:
     keywords: Mapping[str, Value] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     loader: Loader | None = None
+    is_prepared: bool = False
     by_rank: bool = False
 
     @property
@@ -129,6 +132,7 @@ class Turns:
 
     loader: Loader | None
     counted: bool = False
+    is_prepared: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,7 @@ Tracked = (
     | Dict
     | FromEngine
     | FromConfig
+    | Counted
 )
 """Every value of a training loop."""
 
