@@ -232,6 +232,45 @@ def test_without_a_sampler_both_ranks_see_the_same_samples(extensions: str) -> N
         assert not set(first.said) & set(second.said)
 
 
+MOVED = """
+import deepspeed
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+CONFIG = {{
+    "train_micro_batch_size_per_gpu": 1,
+    "gradient_accumulation_steps": 2,
+    "gradient_clipping": 0.0,
+    "zero_optimization": {{"stage": {stage}}},
+    "zero_allow_untested_optimizer": True,
+}}
+model = torch.nn.Linear(4, 1, bias=False)
+optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+model = {how}
+engine, _, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config=CONFIG)
+for number in range(4):
+    sample = number + 10 * torch.distributed.get_rank()
+    engine.backward(engine(torch.full((1, 4), float(sample))).mean())
+    engine.step()
+"""
+
+
+def test_a_model_that_is_moved_or_wrapped_first_trains_alike(
+    extensions: str, tmp_path: Path
+) -> None:
+    """So no rule says a word about ``.to()`` and DistributedDataParallel before ``initialize``."""
+    scripts = []
+    for stage in (0, 1, 2, 3):
+        for how in ("model", 'model.to("cpu")', "DistributedDataParallel(model)"):
+            scripts.append(tmp_path / f"script_{len(scripts)}.py")
+            scripts[-1].write_text(MOVED.format(stage=stage, how=how))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_EXTENSIONS_DIR", extensions)
+        runs = run_all(scripts, ranks=2)
+    assert {(run.error, run.steps) for each in runs for run in each} == {(None, 2)}
+    assert {moved(run) for each in runs for run in each} == {13.0}
+
+
 def _good_of(slug: str) -> list[Path]:
     good = (FIXTURES / "rules" / slug / "good").glob("*.py")
     return sorted(path for path in good if path.stem not in ("one-rank", "model-parallel"))
