@@ -196,6 +196,77 @@ def test_reasons_in_the_json_beside_the_script(dsguard: Dsguard, folder: Path) -
     assert "::: ds.json:2:33" in outcome.out
 
 
+LOADED = """\
+import argparse
+import json
+import deepspeed
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--deepspeed_config", default="ds.json")
+parser.add_argument("--samples", type=int, default=4)
+args = parser.parse_args()
+with open({path}) as file:
+    config = json.load(file)
+{change}
+engine, *_ = deepspeed.initialize(model=model, config=config)
+"""
+FILE = """\
+{
+  "train_batch_size": 32,
+  "train_micro_batch_size_per_gpu": 4,
+  "gradient_accumulation_steps": 4,
+  "zero_optimization": {"stage": 9}
+}
+"""
+
+
+@pytest.mark.parametrize("path", ['"ds.json"', "args.deepspeed_config"])
+@pytest.mark.parametrize("named", ["", "--deepspeed_config ds.json"])
+def test_a_loaded_config_that_the_script_changes(
+    path: str, named: str, dsguard: Dsguard, folder: Path
+) -> None:
+    """What counts is what the script makes of the file, and it is said where that is written."""
+    (folder / "ds.json").write_text(FILE)
+    change = (
+        'config["train_micro_batch_size_per_gpu"] = args.samples\n'
+        'config["zero_optimization"]["stage"] = 7\n'
+        'config.update({"gradiant_clipping": 1.0})'
+    )
+    (folder / "train.py").write_text(LOADED.format(path=path, change=change))
+    launch = f"-- deepspeed --num_gpus 2 train.py --samples 8 {named}"
+    findings = json.loads(dsguard(f"check train.py -o json {launch}", folder).out)["findings"]
+    found = {(f["rule"], f["file"], f["range"]["start"]["line"]) for f in findings}
+    assert found == {
+        ("batch-size-mismatch", "ds.json", 2),
+        ("out-of-range-value", "train.py", 12),
+        ("unknown-key", "train.py", 13),
+    }
+    assert all(not f["fix"] or not f["fix"]["edits"] for f in findings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "config = patched(config)",
+        "patch(config)",
+        'config["zero_optimization"].pop("stage")\nconfig.pop("train_batch_size")',
+        'config[key] = 1\nconfig["zero_optimization"][key] = 1',
+        "if on:\n    config['train_batch_size'] = config['zero_optimization']['stage'] = 1",
+        "del config['train_batch_size']\ndel config['zero_optimization']['stage']",
+        "config = {**other, **config}",
+    ],
+)
+def test_a_loaded_config_whose_changes_are_not_known(
+    change: str, dsguard: Dsguard, folder: Path
+) -> None:
+    (folder / "ds.json").write_text(FILE.replace('": 32', '": 33'))
+    text = LOADED.format(path="args.deepspeed_config", change=change)
+    (folder / "train.py").write_text(text)
+    for names in ("train.py", "train.py -- deepspeed train.py --deepspeed_config ds.json"):
+        outcome = dsguard(f"check -o concise {names}", folder)
+        assert (outcome.code, outcome.out) == (0, "")
+
+
 LOOP = """\
 for batch in loader:
     loss = engine(batch).mean()

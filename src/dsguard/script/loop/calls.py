@@ -22,7 +22,7 @@ from dsguard.script.loop.description import (
     Maker,
     Whose,
 )
-from dsguard.script.loop.dicts import literal
+from dsguard.script.loop.dicts import changes, literal
 from dsguard.script.loop.notes import Notes, given
 from dsguard.script.loop.values import (
     Accelerator,
@@ -34,6 +34,7 @@ from dsguard.script.loop.values import (
     Made,
     Manager,
     ModuleValue,
+    Opened,
     Rank,
     Role,
     Turns,
@@ -55,6 +56,8 @@ RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WOR
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _PASSES_ON = frozenset({"tqdm", "iter", "RepeatingLoader", "trange", "cycle"})
 _DICT_MAKERS = frozenset({"builtins.dict"})
+_OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
+_LOADS = frozenset({"json.load", "json.loads", "hjson.load", "hjson.loads"})
 _HARMLESS = frozenset(
     {
         *("builtins", "torch", "tqdm", "logging", "json", "os", "copy", "pprint", "wandb"),
@@ -131,6 +134,13 @@ class LibraryCalls:
         if last in ("GatheredParameters", "no_grad", "inference_mode", "autocast"):
             gathered = last == "GatheredParameters"
             return Manager(Context.GATHERED if gathered else Context.OTHER)
+        if name in _OPENS:
+            return opened(arguments.first("file"))
+        if name in _LOADS and isinstance(first := arguments.first("fp"), Opened):
+            where = module.locate(node)
+            loaded = Dict(node, where, tuple(self._notes.blocks), file=first.name)
+            self._notes.loaded.append(loaded)
+            return loaded
         if name in _DICT_MAKERS:
             return self._dict(node, arguments, module)
         return self._flowing(node, callee, arguments, module)
@@ -148,11 +158,18 @@ class LibraryCalls:
         if isinstance(value, (Constant, FromArgument)):
             is_path = isinstance(value, FromArgument) or isinstance(value.value, str)
             config = Config(where, path=value if is_path else None, reason="it is no file name")
+        elif isinstance(value, Dict) and value.file is not None:
+            changed = changes(value)
+            config = Config(where, path=value.file, reason=value.lost, changes=changed)
         elif isinstance(value, Dict):
             found = literal(value)
             config = Config(where, literal=found, reason=value.lost)
         else:
-            config = Config(where, reason="it is only known when the script runs")
+            # What code that is not read makes of a config that was loaded before.
+            given_away = [made.file for made in self._notes.loaded if made.lost]
+            path = given_away[0] if len(given_away) == 1 else None
+            reason = "it is only known when the script runs"
+            config = Config(where, path=path, reason=reason, changes=None)
         return self._notes.add_config(config)
 
     def escape(
@@ -347,6 +364,17 @@ class LibraryCalls:
         if callee.library == "builtins":
             return None
         return self._made(node, callee, arguments, module)
+
+
+def opened(name: Any) -> Opened | None:
+    """A file of this name; None where the name is not known."""
+    if isinstance(name, Made) and name.name == "pathlib.Path" and len(name.positional) == 1:
+        (name,) = name.positional
+    if isinstance(name, FromArgument) or (
+        isinstance(name, Constant) and isinstance(name.value, str)
+    ):
+        return Opened(name)
+    return None
 
 
 def variable(name: Any) -> Rank | Counted | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
@@ -27,9 +27,18 @@ class FromEngine:
 
 @dataclass(frozen=True)
 class FromConfig:
-    """What a config that the script loads says under a top-level key."""
+    """What a config that the script loads says under a key; ``of`` is the dict it is taken from.
+
+    ``key`` joins the names that lead there with dots.
+    """
 
     key: str
+    of: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The keys that lead there."""
+        return tuple(self.key.split("."))
 
 
 @dataclass(frozen=True)
@@ -141,13 +150,15 @@ class Config:
 
     ``path`` is a constant file name or the argument that holds one. ``literal`` is a dict that is
     written in the script. Neither is set where the value is only known when the script runs;
-    ``reason`` then says why.
+    ``reason`` then says why. ``changes`` are what the script does to a config that it loads from
+    the file, each with the keys that lead there; None where that is not known.
     """
 
     location: Location
     path: Constant | FromArgument | None = None
     literal: DictLiteral | None = None
     reason: str = ""
+    changes: tuple[tuple[tuple[str, ...], DictEntry], ...] | None = ()
 
 
 @dataclass(frozen=True, eq=False)

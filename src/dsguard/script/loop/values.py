@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dsguard.model.source import Location
+from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.loop.description import (
     Block,
     Condition,
@@ -53,16 +54,27 @@ class Made:
 class Dict:
     """A dict written in the script, changed as the statements behind it do.
 
-    ``lost`` says why its content is not known any more. ``kept`` is True once a name or attribute
-    holds it, from where other code may change it.
+    ``file`` is the name of the file that it was loaded from, None for one that the script writes
+    itself; ``nested`` are then changes below its top level. ``lost`` says why its content is not
+    known any more. ``kept`` is True once a name or attribute holds it, from where other code may
+    change it.
     """
 
     node: ast.Dict | ast.Call
     location: Location
     blocks: tuple[Block, ...]
     entries: dict[str, Entry] = field(default_factory=dict)
+    file: Constant | FromArgument | None = None
+    nested: dict[tuple[str, ...], Entry] = field(default_factory=dict)
     lost: str = ""
     kept: bool = False
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that the script opens, or its text: ``name`` is a constant or an argument."""
+
+    name: Constant | FromArgument
 
 
 @dataclass(frozen=True)
@@ -195,6 +207,7 @@ Tracked = (
     | FromEngine
     | FromConfig
     | Counted
+    | Opened
 )
 """Every value of a training loop."""
 
