@@ -12,7 +12,9 @@ from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
+from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
 from dsguard.facts.watch import WatchedCase
+from dsguard.frontends.requests import Requests
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.directive import Directive
@@ -73,6 +75,7 @@ def check_source(
     judged: frozenset[str] = frozenset()
     try:
         script = script if script is not None else read_script_of(launch, settings)
+        document = _as_changed(document, config_path, launch, script, settings)
         directives = collect(document, launch, script)
         case = resolve(
             document,
@@ -99,6 +102,26 @@ def check_source(
         directives=directives,
         judged=judged,
     )
+
+
+def _as_changed(
+    document: Document | None,
+    path: Path | None,
+    launch: LaunchContext | None,
+    script: Script | None,
+    settings: Settings,
+) -> Document | None:
+    """The config as the script changes it, if the script loads this very file."""
+    config = config_of_script(script) if script is not None else None
+    if document is None or path is None or script is None or config is None:
+        return document
+    requests = Requests(launch, script)
+    name = named_by_script(config, script, requests)
+    if name is None or (settings.folder / name).resolve() != path.resolve():
+        folder = settings.folder / Path(script.source.name).parent
+        if name is None or (folder / name).resolve() != path.resolve():
+            return document
+    return with_changes(document, config, requests)
 
 
 def surroundings(settings: Settings) -> Surroundings:
@@ -155,7 +178,7 @@ def _run_rules(
         else:
             if not watched.lacked:
                 judged.add(rule.meta.slug)
-    if case.document is not None and case.document.in_code:
+    if case.document is not None and (case.document.in_code or case.document.elsewhere):
         findings = [_without_edits(finding) for finding in findings]
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
     return tuple(findings), tuple(skipped), frozenset(judged)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dsguard.script.load import load_script
+from dsguard.script.script import Script
 from tests.conftest import Dsguard
 
 LITERAL = """\
@@ -116,6 +118,51 @@ def test_what_cannot_be_checked(
     assert "Traceback" not in outcome.out
 
 
+def test_a_folder_with_scripts(dsguard: Dsguard, folder: Path) -> None:
+    """Each script that trains with its config, which is not checked a second time alone."""
+    (folder / "train.py").write_text(NAMED.format("conf/ds.json"))
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "sft.py").write_text(LITERAL)
+    (folder / "other.json").write_text('{"train_micro_batch_size_per_gpu": 0}')
+    outcome = dsguard("check . -o concise", folder)
+    assert [line.split(" ")[0] for line in outcome.out.splitlines()] == [
+        "deep/er/sft.py:4:25:",
+        "deep/er/sft.py:7:5:",
+        "conf/ds.json:2:3:",
+        "other.json:1:36:",
+    ]
+    (folder / "pyproject.toml").write_text('[tool.dsguard]\nexclude = ["deep", "other.json"]\n')
+    assert len(dsguard("check . -o concise", folder).out.splitlines()) == 1
+
+
+def test_a_folder_of_unrelated_scripts_is_searched_in_silence(
+    dsguard: Dsguard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(path: Path, name: str) -> Script | None:
+        read.append(name)
+        return load_script(path, name)
+
+    monkeypatch.setattr("dsguard.cli.inputs.load_script", counted)
+    for number in range(1000):
+        (tmp_path / f"module_{number}.py").write_text(f"import torch\nlr = {number} / (\n")
+    (tmp_path / "words.py").write_text("# without DeepSpeed\nprint(1)\n")
+    (tmp_path / "far.py").write_text(NAMED.format("gone.json"))
+    (tmp_path / "train.py").write_text(LITERAL)
+    outcome = dsguard("check . -o concise", tmp_path)
+    assert {line.split(":")[0] for line in outcome.out.splitlines()} == {"train.py"}
+    assert outcome.code == 0
+    assert read == ["far.py", "train.py", "words.py"]
+
+
+def test_a_folder_with_a_script_that_cannot_be_read(dsguard: Dsguard, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import deepspeed\nprint 1\n")
+    outcome = dsguard("check .", tmp_path)
+    assert outcome.code == 3
+    assert "train.py: cannot be read as a script: it is no Python" in outcome.out
+
+
 def test_a_script_beside_another_launch(dsguard: Dsguard, folder: Path) -> None:
     (folder / "train.py").write_text(LITERAL)
     (folder / "other.py").write_text(LITERAL)
@@ -147,6 +194,77 @@ def test_reasons_in_the_json_beside_the_script(dsguard: Dsguard, folder: Path) -
     outcome = dsguard("check train.py", folder)
     assert "--> train.py:4:24" in outcome.out
     assert "::: ds.json:2:33" in outcome.out
+
+
+LOADED = """\
+import argparse
+import json
+import deepspeed
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--deepspeed_config", default="ds.json")
+parser.add_argument("--samples", type=int, default=4)
+args = parser.parse_args()
+with open({path}) as file:
+    config = json.load(file)
+{change}
+engine, *_ = deepspeed.initialize(model=model, config=config)
+"""
+FILE = """\
+{
+  "train_batch_size": 32,
+  "train_micro_batch_size_per_gpu": 4,
+  "gradient_accumulation_steps": 4,
+  "zero_optimization": {"stage": 9}
+}
+"""
+
+
+@pytest.mark.parametrize("path", ['"ds.json"', "args.deepspeed_config"])
+@pytest.mark.parametrize("named", ["", "--deepspeed_config ds.json"])
+def test_a_loaded_config_that_the_script_changes(
+    path: str, named: str, dsguard: Dsguard, folder: Path
+) -> None:
+    """What counts is what the script makes of the file, and it is said where that is written."""
+    (folder / "ds.json").write_text(FILE)
+    change = (
+        'config["train_micro_batch_size_per_gpu"] = args.samples\n'
+        'config["zero_optimization"]["stage"] = 7\n'
+        'config.update({"gradiant_clipping": 1.0})'
+    )
+    (folder / "train.py").write_text(LOADED.format(path=path, change=change))
+    launch = f"-- deepspeed --num_gpus 2 train.py --samples 8 {named}"
+    findings = json.loads(dsguard(f"check train.py -o json {launch}", folder).out)["findings"]
+    found = {(f["rule"], f["file"], f["range"]["start"]["line"]) for f in findings}
+    assert found == {
+        ("batch-size-mismatch", "ds.json", 2),
+        ("out-of-range-value", "train.py", 12),
+        ("unknown-key", "train.py", 13),
+    }
+    assert all(not f["fix"] or not f["fix"]["edits"] for f in findings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "config = patched(config)",
+        "patch(config)",
+        'config["zero_optimization"].pop("stage")\nconfig.pop("train_batch_size")',
+        'config[key] = 1\nconfig["zero_optimization"][key] = 1',
+        "if on:\n    config['train_batch_size'] = config['zero_optimization']['stage'] = 1",
+        "del config['train_batch_size']\ndel config['zero_optimization']['stage']",
+        "config = {**other, **config}",
+    ],
+)
+def test_a_loaded_config_whose_changes_are_not_known(
+    change: str, dsguard: Dsguard, folder: Path
+) -> None:
+    (folder / "ds.json").write_text(FILE.replace('": 32', '": 33'))
+    text = LOADED.format(path="args.deepspeed_config", change=change)
+    (folder / "train.py").write_text(text)
+    for names in ("train.py", "train.py -- deepspeed train.py --deepspeed_config ds.json"):
+        outcome = dsguard(f"check -o concise {names}", folder)
+        assert (outcome.code, outcome.out) == (0, "")
 
 
 LOOP = """\

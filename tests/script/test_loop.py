@@ -225,13 +225,14 @@ def test_accelerate() -> None:
     (engine,) = script.loop.engines
     assert (engine.maker, engine.name) == (Maker.ACCELERATE, "model")
     assert [a.does for a in script.loop.actions] == [
+        Does.ACCUMULATE,
         Does.FORWARD,
         Does.BACKWARD,
         Does.OPTIMIZER_STEP,
         Does.SAVE_CHECKPOINT,
     ]
-    assert meanings(script.loop.actions[2]) == [(Meaning.BOUNDARY, True)]
-    assert meanings(script.loop.actions[3]) == [(Meaning.FIRST_RANK, True)]
+    assert meanings(script.loop.actions[3]) == [(Meaning.BOUNDARY, True)]
+    assert meanings(script.loop.actions[4]) == [(Meaning.FIRST_RANK, True)]
 
 
 def test_a_class_that_trains() -> None:

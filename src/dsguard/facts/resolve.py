@@ -90,7 +90,9 @@ def resolve(
     readable = document if document is not None and isinstance(document.root, Object) else None
     world_size = _world_size(launch, options)
     requests = Requests(launch, script)
-    sizes: ParallelSizes = parallel_sizes(readable, launch, world_size, Version(target.version))
+    sizes: ParallelSizes = parallel_sizes(
+        readable, launch, script, requests, world_size, Version(target.version)
+    )
 
     named = named_config(launch, folder, config_path)
     broken = document is not None or unreadable is not None
@@ -185,7 +187,13 @@ def _settle(
 ) -> Fact | None:
     candidate = written(document, key)
     request = requests.get(key)
-    setting = Setting(key, candidate, request.candidate if request else None)
+    handed = requests.handed(key)
+    setting = Setting(
+        key,
+        candidate,
+        request.candidate if request else None,
+        handed.candidate if handed else None,
+    )
     if reader is not None:
         return reader.settle(setting)
     if candidate is None:
