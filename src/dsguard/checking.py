@@ -14,6 +14,7 @@ from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
 from dsguard.facts.watch import WatchedCase
 from dsguard.launch.context import Command, LaunchContext
+from dsguard.launch.environ import NO_ENVIRON, Environ
 from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.directive import Directive
 from dsguard.model.fact import Facts, Known, Unknown
@@ -36,7 +37,8 @@ class Settings:
 
     ``rules`` are the rules that run, all of them by default. ``folder`` is where the launch
     is run from; ``hostfile`` replaces the one that the launch names; ``devices_per_node`` is
-    how many devices a machine has, where a launcher would count them.
+    how many devices a machine has, where a launcher would count them. ``environ`` is the shell
+    that the launch command is typed in; nothing of it is known by default.
     """
 
     target: Target
@@ -45,6 +47,7 @@ class Settings:
     folder: Path = field(default_factory=Path.cwd)
     hostfile: Path | None = None
     devices_per_node: int | None = None
+    environ: Environ = NO_ENVIRON
 
 
 def check_source(
@@ -105,7 +108,11 @@ def surroundings(settings: Settings) -> Surroundings:
     """What a launch depends on besides its words."""
     release = Version(settings.target.version)
     return Surroundings(
-        settings.folder, settings.hostfile, settings.devices_per_node, deepspeed=release
+        settings.folder,
+        settings.hostfile,
+        settings.devices_per_node,
+        settings.environ,
+        deepspeed=release,
     )
 
 

@@ -15,6 +15,7 @@ from dsguard.cli.launch_files import pair_of_job, pairs_of_script
 from dsguard.cli.pair import STDIN, Input, pair_of_launch, pair_with_script
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
+from dsguard.launch.environ import NO_ENVIRON
 from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
@@ -115,14 +116,16 @@ def _from_name(
         yield _training_script(path, name, launch, settings)
         return
     source = load_path(path, name)
+    # Nobody says in which shell a file is started, or on which machine.
+    elsewhere = replace(settings, environ=NO_ENVIRON)
     if holds_launches(source):
         if launch is not None:
             raise ReadError(
                 name, "holds launch commands of its own", "leave out the command after --"
             )
-        yield from pairs_of_script(source, path, settings)
+        yield from pairs_of_script(source, path, elsewhere)
         return
-    job = pair_of_job(source, path, settings)
+    job = pair_of_job(source, path, elsewhere)
     if job is not None and launch is not None:
         raise ReadError(
             name,

@@ -113,8 +113,9 @@ _EXPORTS = ("export", "declare", "local", "readonly")
 class Stripped:
     """A command without its prefixes.
 
-    ``environment`` are the variables set on the way. ``python`` is the word of a prefix that
-    runs ``words`` as python would (``uv run train.py``). ``unread`` says why no command is left.
+    ``environment`` are the variables that the command gets, those set on the way behind those of
+    the shell. ``python`` is the word of a prefix that runs ``words`` as python would
+    (``uv run train.py``). ``unread`` says why no command is left.
     """
 
     environment: tuple[Argument, ...]
@@ -129,15 +130,18 @@ def program_name(word: Word) -> str:
 
 
 def strip_prefixes(
-    command: Command, words: Sequence[Word], launches: Callable[[Word], bool]
+    command: Command,
+    words: Sequence[Word],
+    launches: Callable[[Word], bool],
+    outer: Sequence[Argument] = (),
 ) -> Stripped:
     """Take the prefixes off.
 
     ``launches`` tells the name of a launcher; of several commands in a ``bash -c`` text the
-    first one that holds one is read.
+    first one that holds one is read. ``outer`` are the variables set before.
     """
     left = tuple(words)
-    environment: list[Argument] = []
+    environment = list(outer)
     while left:
         assignment = read_assignment(command, left[0])
         if assignment is not None:

@@ -54,7 +54,8 @@ def read_launch(command: Command, surroundings: Surroundings) -> LaunchContext:
     are read from disk.
     """
     exported = [read_assignment(command, word) for word in command.exported]
-    variables = tuple(variable for variable in exported if variable is not None)
+    set_before = tuple(variable for variable in exported if variable is not None)
+    variables = (*surroundings.environ.variables, *set_before)
     launch = _Reading(command, surroundings).read(command.words, variables, 0)
     return attach_jobs(launch, surroundings.folder)
 
@@ -69,8 +70,8 @@ class _Reading:
     def read(
         self, words: tuple[Word, ...], outer: tuple[Argument, ...], depth: int
     ) -> LaunchContext:
-        stripped = strip_prefixes(self.command, words, names_launcher)
-        environment = (*outer, *stripped.environment)
+        stripped = strip_prefixes(self.command, words, names_launcher, outer)
+        environment = stripped.environment
 
         def call(program: Word, following: tuple[Word, ...]) -> Call:
             return Call(
