@@ -105,7 +105,7 @@ _PREFIXES = {
     "mamba": _CONDA,
     "micromamba": _CONDA,
 }
-_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _EXPORTS = ("export", "declare", "local", "readonly")
 
 
@@ -149,7 +149,7 @@ def strip_prefixes(
             left = left[1:]
             continue
         name = program_name(left[0])
-        if name in _SHELLS:
+        if name in SHELLS:
             at = _text_of_shell(left)
             if at is None:
                 break
@@ -200,7 +200,7 @@ def _runs_python(word: Word) -> bool:
 def shell_text(words: Sequence[Word]) -> tuple[int, int] | None:
     """Where a shell stands that is given a text, as in ``srun bash -c text``, and that text."""
     for shell, word in enumerate(words):
-        if program_name(word) in _SHELLS:
+        if program_name(word) in SHELLS:
             text = _text_of_shell(words[shell:])
             return None if text is None else (shell, shell + text)
     return None
