@@ -18,7 +18,6 @@ from dsguard.model.finding import Because, Edit, Fix, Safety
 from dsguard.model.report import Report
 from dsguard.render.json_report import render_json
 from dsguard.render.rule_page import HOME, rule_url
-from tests.conftest import ROOT
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = json.loads((ROOT / "docs" / "report-v1.schema.json").read_text(encoding="utf-8"))
