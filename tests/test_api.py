@@ -74,6 +74,32 @@ def test_words_are_a_launch_too(folder: Path) -> None:
     assert rules(check_file("ds_config.json", launch=words)) == ["indivisible-batch-size"]
 
 
+SCRIPT = """\
+import deepspeed
+engine, *_ = deepspeed.initialize(model=model, config={})
+"""
+
+
+@pytest.mark.parametrize("config", ['"ds_config.json"', CONFIG])
+def test_a_script_with_the_config_that_it_holds_or_names(folder: Path, config: str) -> None:
+    (folder / "train.py").write_text(SCRIPT.format(config))
+    report = check_file("train.py", launch="deepspeed --num_gpus 3 train.py", target="0.19.8")
+    assert rules(report) == ["indivisible-batch-size"]
+    ((_, finding),) = report.findings
+    assert finding.location.source.name == ("train.py" if "{" in config else "ds_config.json")
+    assert report.complete
+
+
+def test_a_script_whose_config_is_not_there(folder: Path) -> None:
+    (folder / "train.py").write_text(SCRIPT.format('"gone.json"'))
+    report = check_file("train.py")
+    assert not report.complete
+    assert "the script reads gone.json, which is not here" in report.failures[0].message
+    (folder / "train.py").write_text("print(1)")
+    with pytest.raises(ReadError, match="shows nothing of DeepSpeed"):
+        check_file("train.py")
+
+
 @pytest.mark.parametrize(
     ("config", "error", "words"),
     [

@@ -171,6 +171,18 @@ def test_files_that_are_only_named_like_configs_stop_nothing(repository: Reposit
 
 
 @real_pre_commit
+def test_a_bad_training_script_stops_the_commit(repository: Repository) -> None:
+    repository.use("dsguard-scripts")
+    start = "import deepspeed\nengine, *_ = deepspeed.initialize(model=model, config="
+    repository.write("deep/train.py", f"{start}{BAD})\n")
+    repository.write("setup.py", "print(1)\n")
+    code, out = repository.pre_commit("run", "--files", "setup.py")
+    assert code == 1
+    assert "--> deep/train.py:2:" in out
+    assert "Skipped" in repository.pre_commit("run", "--files", "README.md")[1]
+
+
+@real_pre_commit
 def test_the_hook_for_jobs_gets_no_files(repository: Repository) -> None:
     """What it checks stands in the settings; it runs whatever was changed."""
     repository.use("dsguard-jobs")

@@ -11,9 +11,10 @@ from dsguard.checking import Settings, check_source, read_command
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import resolve_target
 from dsguard.frontends.base import FrontEndName
-from dsguard.launch.context import Command
+from dsguard.launch.context import Command, LaunchContext
 from dsguard.model.report import Report
 from dsguard.model.source import Source
+from dsguard.pairing import SCRIPT_SUFFIXES, pair_of_script
 from dsguard.policy import Policy, make_report
 from dsguard.reading.load import load_path
 
@@ -64,19 +65,27 @@ def check_file(
     target: str | None = None,
     folder: Path | None = None,
 ) -> Report:
-    """Check a config file; the arguments are those of :func:`check_text`.
+    """Check a config file or a training script; the arguments are those of :func:`check_text`.
+
+    A script (``.py``, ``.ipynb``) is read, not run, and checked together with the config that it
+    holds or names. Where that is named and not there, ``report.failures`` says so.
 
     >>> report = check_file("ds_config.json", launch="deepspeed --num_gpus 4 train.py")
     >>> report.complete
     True
 
     Raises:
-        dsguard.reading.ReadError: the file cannot be read.
+        dsguard.reading.ReadError: the file cannot be read, or it is a script that shows nothing
+            of DeepSpeed or is not the one that ``launch`` starts.
         dsguard.facts.target.TargetError: ``target`` is no release that dsguard can judge by.
         ValueError: ``launch`` is a line with an unbalanced quote, or ``front_end`` is unknown,
             or ``world_size`` is not a whole number above 0.
     """
     settings = _settings(world_size, front_end, target, folder)
+    if Path(path).suffix in SCRIPT_SUFFIXES:
+        pair = pair_of_script(Path(path), str(path), _launch(launch, settings), settings)
+        gaps = (pair.gap,) if pair.gap is not None else ()
+        return make_report((pair.check(),), Policy(), gaps)
     return _report(load_path(Path(path), str(path)), launch, settings, Path(path))
 
 
@@ -144,10 +153,13 @@ def _settings(
 def _report(
     source: Source, launch: str | Sequence[str] | None, settings: Settings, path: Path | None
 ) -> Report:
-    command = None
+    check = check_source(source, _launch(launch, settings), settings, config_path=path)
+    return make_report((check,), Policy())
+
+
+def _launch(launch: str | Sequence[str] | None, settings: Settings) -> LaunchContext | None:
+    if launch is None:
+        return None
     if isinstance(launch, str):
-        command = Command.of_text(launch)
-    elif launch is not None:
-        command = Command.of_words(launch)
-    read = read_command(command, settings) if command is not None else None
-    return make_report((check_source(source, read, settings, config_path=path),), Policy())
+        return read_command(Command.of_text(launch), settings)
+    return read_command(Command.of_words(launch), settings)

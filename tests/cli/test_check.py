@@ -91,7 +91,7 @@ def test_wrong_usage_exits_with_2(dsguard: Dsguard, folder: Path, line: str, wor
         ("check ds_confg.json", "did you mean ds_config.json?"),
         ("check ''", "'': is no file name"),
         ("check '' -- deepspeed train.py --deepspeed_config bad.json", "'': is no file name"),
-        ("check empty", "no DeepSpeed config in this folder"),
+        ("check empty", "no DeepSpeed config or training script in this folder"),
         ("check latin.json", "is not UTF-8"),
         ("check -- deepspeed train.py", "names no DeepSpeed config"),
         ("check -- bash run.sh", "check the script itself: dsguard check run.sh"),

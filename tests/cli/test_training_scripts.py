@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dsguard.script.load import load_script
+from dsguard.script.script import Script
 from tests.conftest import Dsguard
 
 LITERAL = """\
@@ -114,6 +116,51 @@ def test_what_cannot_be_checked(
     assert outcome.code == 3
     assert words in outcome.out
     assert "Traceback" not in outcome.out
+
+
+def test_a_folder_with_scripts(dsguard: Dsguard, folder: Path) -> None:
+    """Each script that trains with its config, which is not checked a second time alone."""
+    (folder / "train.py").write_text(NAMED.format("conf/ds.json"))
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "sft.py").write_text(LITERAL)
+    (folder / "other.json").write_text('{"train_micro_batch_size_per_gpu": 0}')
+    outcome = dsguard("check . -o concise", folder)
+    assert [line.split(" ")[0] for line in outcome.out.splitlines()] == [
+        "deep/er/sft.py:4:25:",
+        "deep/er/sft.py:7:5:",
+        "conf/ds.json:2:3:",
+        "other.json:1:36:",
+    ]
+    (folder / "pyproject.toml").write_text('[tool.dsguard]\nexclude = ["deep", "other.json"]\n')
+    assert len(dsguard("check . -o concise", folder).out.splitlines()) == 1
+
+
+def test_a_folder_of_unrelated_scripts_is_searched_in_silence(
+    dsguard: Dsguard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(path: Path, name: str) -> Script | None:
+        read.append(name)
+        return load_script(path, name)
+
+    monkeypatch.setattr("dsguard.cli.inputs.load_script", counted)
+    for number in range(1000):
+        (tmp_path / f"module_{number}.py").write_text(f"import torch\nlr = {number} / (\n")
+    (tmp_path / "words.py").write_text("# without DeepSpeed\nprint(1)\n")
+    (tmp_path / "far.py").write_text(NAMED.format("gone.json"))
+    (tmp_path / "train.py").write_text(LITERAL)
+    outcome = dsguard("check . -o concise", tmp_path)
+    assert {line.split(":")[0] for line in outcome.out.splitlines()} == {"train.py"}
+    assert outcome.code == 0
+    assert read == ["far.py", "train.py", "words.py"]
+
+
+def test_a_folder_with_a_script_that_cannot_be_read(dsguard: Dsguard, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import deepspeed\nprint 1\n")
+    outcome = dsguard("check .", tmp_path)
+    assert outcome.code == 3
+    assert "train.py: cannot be read as a script: it is no Python" in outcome.out
 
 
 def test_a_script_beside_another_launch(dsguard: Dsguard, folder: Path) -> None:

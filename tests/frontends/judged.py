@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from dsguard.facts.script_config import document_of
+from dsguard.frontends.requests import Requests
+from dsguard.model.source import Source
+from dsguard.script.read import read_script
 from tests.conftest import Dsguard
 from tests.contract.rule_cases import TARGET
 
@@ -38,6 +42,23 @@ class Judged(NamedTuple):
     refused: list[str]
     rules: set[str]
     known: dict[str, Any]
+
+
+def agree_with_built(script: str, config: dict[str, Any]) -> None:
+    """Hold the config that a call in a script builds to the real one, where the script says it."""
+    (built,) = read_script(Source("train.py", script)).loop.configs
+    assert built.literal is not None
+    ours = document_of(built.literal, Requests(None)).root.value
+    assert isinstance(ours, dict)
+    _agree(ours, config)
+
+
+def _agree(ours: dict[str, Any], real: dict[str, Any]) -> None:
+    for key, value in ours.items():
+        if isinstance(value, dict):
+            _agree(value, real[key])
+        elif not str(value).startswith("${"):
+            assert real.get(key) == value, key
 
 
 def judge(dsguard: Dsguard, folder: Path, launch: str, options: str = "") -> Judged:

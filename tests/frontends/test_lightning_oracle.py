@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Dsguard
-from tests.frontends.judged import CONFIG, REAL, judge
+from tests.frontends.judged import CONFIG, REAL, agree_with_built, judge
 
 pytestmark = REAL
 
@@ -71,7 +71,62 @@ def test_lightning_agrees(config: dict[str, Any] | str, dsguard: Dsguard, tmp_pa
     assert ours == {name: real[name] for name in ours}
 
 
-def lightning_config(path: Path, world_size: int) -> Any:
+SCRIPT = f"""
+from lightning.pytorch import Trainer
+from lightning.pytorch.strategies import DeepSpeedStrategy
+
+Trainer(
+    strategy=DeepSpeedStrategy(config="{CONFIG}"),
+    accumulate_grad_batches={ACCUMULATE},
+    gradient_clip_val={CLIP},
+    precision="{{}}",
+)
+"""
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_what_the_trainer_is_given_counts(precision: str, dsguard: Dsguard, tmp_path: Path) -> None:
+    pytest.importorskip("lightning")
+    (tmp_path / CONFIG).write_text(json.dumps({**ZERO, "train_micro_batch_size_per_gpu": 2}))
+    (tmp_path / "train.py").write_text(SCRIPT.format(precision))
+    read = lightning_config(tmp_path / CONFIG, 2, precision)
+    told = judge(dsguard, tmp_path, "torchrun --nproc_per_node=2 train.py").known
+    assert told["front_end"] == "lightning"
+    assert told["gradient_accumulation_steps"] == read.gradient_accumulation_steps == ACCUMULATE
+    assert told["gradient_clipping"] == read.gradient_clipping == CLIP
+    assert told["train_batch_size"] == read.train_batch_size
+    assert told["precision"] == ("bf16" if read.bfloat16_config.enabled else "fp32")
+
+
+STRATEGIES = [
+    "",
+    "stage=3, offload_optimizer=True, offload_parameters=True",
+    "stage=2, offload_optimizer=True, offload_optimizer_device='nvme'",
+    "stage=1, offload_parameters=False",
+]
+NAMES = [
+    *("deepspeed", "deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_2_offload"),
+    *("deepspeed_stage_3", "deepspeed_stage_3_offload"),
+]
+
+
+@pytest.mark.parametrize("passed", STRATEGIES)
+def test_the_config_that_a_strategy_builds(passed: str) -> None:
+    strategies = pytest.importorskip("lightning.pytorch.strategies")
+    strategy = strategies.DeepSpeedStrategy(**eval(f"dict({passed})"))
+    start = "from pytorch_lightning.strategies import DeepSpeedStrategy\n"
+    agree_with_built(f"{start}DeepSpeedStrategy({passed})\n", strategy.config)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_config_that_a_name_of_a_strategy_stands_for(name: str) -> None:
+    strategies = pytest.importorskip("lightning.pytorch.strategies")
+    strategy = strategies.StrategyRegistry.get(name)
+    text = f"import lightning as L\nL.Trainer(strategy={name!r})\n"
+    agree_with_built(text, strategy.config)
+
+
+def lightning_config(path: Path, world_size: int, precision: str = "32-true") -> Any:
     """DeepSpeed's reading of the config after Lightning's strategy has edited it."""
     from lightning.pytorch.plugins.precision.deepspeed import DeepSpeedPrecision
     from lightning.pytorch.strategies import DeepSpeedStrategy
@@ -85,7 +140,7 @@ def lightning_config(path: Path, world_size: int) -> Any:
         gradient_clip_val=CLIP,
         fit_loop=SimpleNamespace(_data_source=source),
     )
-    strategy = DeepSpeedStrategy(config=str(path), precision_plugin=DeepSpeedPrecision("32-true"))
+    strategy = DeepSpeedStrategy(config=str(path), precision_plugin=DeepSpeedPrecision(precision))
     strategy._lightning_module = SimpleNamespace(trainer=trainer)
     strategy._format_config()
     from deepspeed.runtime.config import DeepSpeedConfig

@@ -120,6 +120,105 @@ def test_what_is_passed_in_code_is_asked_for() -> None:
     assert switch.flag == "TrainingArguments(fp16)"
 
 
+def test_what_is_passed_in_code_needs_no_launch() -> None:
+    asked = Requests(None, read_script(Source("train.py", IN_CODE)))
+    request = asked.get(MICRO)
+    assert request is not None
+    assert (request.value, request.origin.describe()) == (3, "train.py:3:54")
+    assert asked.switch("fp16") is not None
+
+
+PASSED_ON = """
+import argparse
+from transformers import TrainingArguments
+parser = argparse.ArgumentParser()
+parser.add_argument("--samples", type=int, default=4)
+parser.add_argument("--batch_size", type=int, default=64)
+args = parser.parse_args()
+TrainingArguments(per_device_train_batch_size=args.samples, gradient_accumulation_steps=count())
+"""
+
+
+def test_an_argument_that_is_passed_on_counts_and_no_other() -> None:
+    for flags, value in (("", 4), ("--samples 2", 2), ("--samples 2 --batch_size 8", 2)):
+        request = requests(flags, PASSED_ON).get(MICRO)
+        assert request is not None
+        assert request.value == value
+    assert requests("--gradient_accumulation_steps 8", PASSED_ON).get(STEPS) is None
+
+
+LOOP = """
+import argparse
+from accelerate import Accelerator
+from accelerate.utils import GradientAccumulationPlugin
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=2)
+args = parser.parse_args()
+accelerator = Accelerator({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "options", "value", "flag"),
+    [
+        ("gradient_accumulation_steps=4", "", 4, "Accelerator(gradient_accumulation_steps)"),
+        ("gradient_accumulation_steps=args.steps", "", 2, "the default of --steps"),
+        ("gradient_accumulation_steps=args.steps", "--steps 8", 8, "--steps"),
+        ("gradient_accumulation_steps=2 * args.steps", "", None, ""),
+        ("gradient_accumulation_steps=len(x)", "--gradient_accumulation_steps 4", None, ""),
+        ("**more", "", None, ""),
+        (
+            "gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=6)",
+            "",
+            6,
+            "GradientAccumulationPlugin(num_steps)",
+        ),
+        ("cpu=True", "", 1, "the default of Accelerator(gradient_accumulation_steps)"),
+    ],
+)
+def test_what_accelerator_is_handed(
+    passed: str, options: str, value: int | None, flag: str
+) -> None:
+    request = requests(options, LOOP.format(passed)).handed(STEPS)
+    assert (request and (request.value, request.flag)) == (value and (value, flag))
+
+
+def test_an_option_of_accelerate_launch_overrules_accelerator() -> None:
+    for passed, value in (
+        ("gradient_accumulation_steps=4", 3),
+        ("gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=6)", 6),
+    ):
+        command = "accelerate launch --use_deepspeed --gradient_accumulation_steps 3 train.py"
+        launch = read_launch(Command.of_text(command), Surroundings(ROOT))
+        script = read_script(Source("train.py", LOOP.format(passed)))
+        request = Requests(launch, script).handed(STEPS)
+        assert request is not None
+        assert request.value == value
+
+
+def test_a_script_that_makes_two_says_nothing() -> None:
+    one = LOOP.format("gradient_accumulation_steps=4")
+    assert requests("", one + "other = Accelerator()\n").handed(STEPS) is None
+    stored = one + "accelerator.gradient_accumulation_steps = 2\n"
+    assert requests("", stored).handed(STEPS) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        ("Accelerator(mixed_precision='fp16')", "fp16"),
+        ("Accelerator()", None),
+        ("pytorch_lightning.Trainer(precision=16)", "fp16"),
+        ("pytorch_lightning.Trainer(precision='bf16-true')", "bf16"),
+        ("transformers.Trainer(precision=16)", None),
+    ],
+)
+def test_the_precision_that_is_handed_over(call: str, word: str | None) -> None:
+    script = f"import pytorch_lightning, transformers\nfrom accelerate import Accelerator\n{call}\n"
+    request = requests("", script).precision()
+    assert (request and request.value) == word
+
+
 @pytest.mark.parametrize(
     ("flags", "value"), [("--bf16", True), ("--bf16 true", True), ("--bf16 False", False)]
 )

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from dsguard.cli.pair import Input
 from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
 from dsguard.model.report import Check
 from dsguard.model.source import Source
+from dsguard.pairing import Input
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
 from dsguard.render.contract import render_contract

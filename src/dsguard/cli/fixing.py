@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.text import Text
 
-from dsguard.cli.pair import Input
 from dsguard.fixing.passes import FixError, fix_config
 from dsguard.model.finding import Finding, Safety
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Source
+from dsguard.pairing import Input
 from dsguard.policy import Policy, make_report
 from dsguard.render.paint import paint
 from dsguard.writing import WriteError, rewrite

@@ -12,19 +12,26 @@ from pathlib import Path
 
 from dsguard.checking import Settings, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
-from dsguard.cli.pair import STDIN, Input, pair_of_launch, pair_with_script
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.environ import NO_ENVIRON
 from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
+from dsguard.pairing import (
+    SCRIPT_SUFFIXES,
+    STDIN,
+    Input,
+    pair_of_launch,
+    pair_of_script,
+    pair_with_script,
+)
 from dsguard.paths import Globs
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
 from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
-from dsguard.script.load import load_script
+from dsguard.script.load import load_script, names_deepspeed
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
@@ -103,17 +110,18 @@ def _from_name(
     if _is_folder(path):
         if not os.access(path, os.R_OK | os.X_OK):
             raise ReadError(name, "may not be read by this user", "check its permissions")
-        found = list(_configs_below(path, launch, settings, exclude))
+        found = list(_found_below(path, launch, settings, exclude))
         if not found:
             raise ReadError(
                 name,
-                "no DeepSpeed config in this folder",
-                "dsguard looks for .json and .hjson files with DeepSpeed's keys",
+                "no DeepSpeed config or training script in this folder",
+                "dsguard looks for .json and .hjson files with DeepSpeed's keys, and for .py and "
+                ".ipynb files that use DeepSpeed",
             )
         yield from found
         return
-    if path.suffix in (".py", ".ipynb"):
-        yield _training_script(path, name, launch, settings)
+    if path.suffix in SCRIPT_SUFFIXES:
+        yield pair_of_script(path, name, launch, settings)
         return
     source = load_path(path, name)
     # Nobody says in which shell a file is started, or on which machine.
@@ -135,34 +143,6 @@ def _from_name(
     yield job or Input(source, path, launch, settings)
 
 
-def _training_script(
-    path: Path, name: str, launch: LaunchContext | None, settings: Settings
-) -> Input:
-    """A training script with the config that it holds or names, and the launch that starts it.
-
-    Raises:
-        ReadError: there is no such file, it is no Python, or nothing in it is DeepSpeed's.
-    """
-    load_path(path, name)
-    script = load_script(path, name)
-    if script is None or script.unreadable is not None:
-        reason = script.unreadable if script is not None else "it is not a regular file"
-        raise ReadError(name, f"cannot be read as a script: {reason}", "")
-    if launch is not None:
-        started = launch.script
-        if started is None or Path(started.text).name != path.name:
-            raise ReadError(name, "is not the script that the command after -- starts", "")
-        if config_argument(launch) is not None:
-            return replace(pair_of_launch(launch, settings, "launch command"), script=script)
-    if not script.loop.engines and not script.loop.configs and not script.training_arguments:
-        raise ReadError(
-            name,
-            "shows nothing of DeepSpeed",
-            "dsguard looks for deepspeed.initialize, Accelerator, TrainingArguments and the like",
-        )
-    return pair_with_script(script, launch, settings, None)
-
-
 def _standard_input() -> Source:
     if sys.stdin is None:  # closed by the caller, as `<&-` does
         raise ReadError(STDIN, "is closed")
@@ -179,22 +159,70 @@ def _is_folder(path: Path) -> bool:
         return False  # out of reach or no possible path; reading it says so
 
 
-def _configs_below(
+def _found_below(
     folder: Path, launch: LaunchContext | None, settings: Settings, exclude: Globs
 ) -> Iterator[Input | Failure]:
+    """The training scripts in a folder with their configs, and the configs of nobody there."""
+    paths = list(_files_below(folder, exclude))
+    used: set[Path] = set()
+    # A launch command starts one script, and it is read with every config.
+    for path in paths if launch is None else ():
+        found = _script_found(path, settings) if path.suffix in SCRIPT_SUFFIXES else None
+        if isinstance(found, Input) and found.path is not None:
+            used.add(found.path.resolve())
+        if found is not None:
+            yield found
+    for path in paths:
+        if path.suffix in _CONFIG_SUFFIXES and path.resolve() not in used:
+            found = _config_found(path, launch, settings)
+            if found is not None:
+                yield found
+
+
+def _files_below(folder: Path, exclude: Globs) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if any(part.startswith(".") or part in _SKIPPED for part in inside[:-1]):
             continue
-        if path.suffix not in _CONFIG_SUFFIXES or exclude.match(str(path)) or _is_folder(path):
+        if path.suffix not in (*_CONFIG_SUFFIXES, *SCRIPT_SUFFIXES) or exclude.match(str(path)):
             continue
-        try:
-            source = load_path(path, str(path))
-            if looks_like_deepspeed(parse(source).value):
-                yield Input(source, path, launch, settings)
-        except ReadError as error:
-            if named_like_config(path.name):
-                yield Failure(error.subject, error.message, error.help)
-        except HjsonSyntaxError:
-            if named_like_config(path.name):
-                yield Input(source, path, launch, settings)
+        if not _is_folder(path):
+            yield path
+
+
+def _config_found(
+    path: Path, launch: LaunchContext | None, settings: Settings
+) -> Input | Failure | None:
+    """A file if it is a DeepSpeed config, or has the name of one and cannot be read."""
+    try:
+        source = load_path(path, str(path))
+        if looks_like_deepspeed(parse(source).value):
+            return Input(source, path, launch, settings)
+    except ReadError as error:
+        if named_like_config(path.name):
+            return Failure(error.subject, error.message, error.help)
+    except HjsonSyntaxError:
+        if named_like_config(path.name):
+            return Input(source, path, launch, settings)
+    return None
+
+
+def _script_found(path: Path, settings: Settings) -> Input | Failure | None:
+    """A file if it is a script that gives DeepSpeed a model or a config.
+
+    What is missing beside it is no failure: nobody has said that it is run from there.
+    """
+    if not names_deepspeed(path):
+        return None
+    name = str(path)
+    script = load_script(path, name)
+    if script is None:
+        return None
+    if script.unreadable is not None:
+        return Failure(name, f"cannot be read as a script: {script.unreadable}")
+    if not script.trains:
+        return None
+    try:
+        return replace(pair_with_script(script, None, settings, None), gap=None)
+    except ReadError as error:
+        return Failure(error.subject, error.message, error.help)

@@ -12,11 +12,11 @@ import typer
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.options import JudgedBy
-from dsguard.cli.pair import Input
 from dsguard.cli.project import excluded, shown
 from dsguard.launch.context import Command, ShellSyntaxError
 from dsguard.launch.environ import NO_ENVIRON
 from dsguard.model.report import Failure
+from dsguard.pairing import Input
 from dsguard.settings.load import Project
 from dsguard.settings.model import JobSettings
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from dsguard.checking import Settings, read_command, surroundings
-from dsguard.cli.pair import Input, pair_of_launch, place_in_file
 from dsguard.facts.config_file import Whereabouts, named_config
 from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.launch.jobs.alone import read_job_file
@@ -21,6 +20,7 @@ from dsguard.launch.jobs.load import JobFileError
 from dsguard.launch.shell.find import FoundLaunch, find_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
+from dsguard.pairing import Input, pair_of_launch, place_in_file
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.yaml import YamlUnavailableError

@@ -185,7 +185,13 @@ def _settle(
 ) -> Fact | None:
     candidate = written(document, key)
     request = requests.get(key)
-    setting = Setting(key, candidate, request.candidate if request else None)
+    handed = requests.handed(key)
+    setting = Setting(
+        key,
+        candidate,
+        request.candidate if request else None,
+        handed.candidate if handed else None,
+    )
     if reader is not None:
         return reader.settle(setting)
     if candidate is None:

@@ -92,16 +92,18 @@ def _precision(
     on: list[Candidate] = []
     asked_for: list[Candidate] = []
     through_accelerate = front_end is not None and front_end.name in THROUGH_ACCELERATE
+    lightning = front_end is not None and front_end.name is FrontEndName.LIGHTNING
     for name, other in (("fp16", "bf16"), ("bf16", "fp16")):
         switch = requests.switch(name)
         if switch is not None:
             asked_for.append(Candidate(name, switch.origin))
-        if through_accelerate and not has(document, name):
+        if (through_accelerate or lightning) and not has(document, name):
             # Accelerate's plugin puts in the block that is absent, on where it is asked for; the
-            # old name bfloat16 counts no more beside it.
+            # old name bfloat16 counts no more beside it. Lightning's strategy adds the block.
             if switch is not None:
                 on.append(Candidate(name, switch.origin))
-            continue
+            if switch is not None or through_accelerate:
+                continue
         key = name
         if name == "bf16" and not has(document, "bf16") and has(document, "bfloat16"):
             key = "bfloat16"
@@ -128,6 +130,8 @@ def _precision(
     if on:
         losers = tuple(c for c in asked_for if c.value != on[0].value)
         return Known(on[0].value, on[0].origin, losers)
+    if lightning and requests.precision() is None:
+        return Unknown("the Lightning Trainer's precision decides")
     for name in ("fp16", "bf16") if through_accelerate else ():
         reason = requests.undecided(name) if not has(document, name) else None
         if reason is not None:

@@ -1,7 +1,7 @@
 """An own training loop prepared by ``Accelerator`` with a DeepSpeed config.
 
 Sources: accelerate/utils/dataclasses.py (``DeepSpeedPlugin``) and accelerate/accelerator.py
-(``_prepare_deepspeed``); the winner of a mismatch is DeepSpeed's value since Accelerate 1.8.
+(``__init__``, ``_prepare_deepspeed``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ NOT_FILLED = frozenset({"optimizer.params.betas", "optimizer.params.eps"})
 """What the Trainer fills and ``prepare()`` does not: DummyOptim has only lr and weight_decay."""
 
 
-CONFIG_WINS_SINCE = Version("1.8.0")
-"""Before, the ``Accelerator``'s own count overruled the config's without a word."""
+CONFIG_WINS_SINCE = Version("0.23.0")
+"""Before, the ``Accelerator``'s own count was written over the config's. From this release the
+engine counts by the config; ``accumulate()`` follows it since 1.8.0, with a warning."""
 
 
 class Accelerate:
@@ -39,6 +40,10 @@ class Accelerate:
     def settle(self, setting: Setting) -> Fact | None:
         """The written number wins; an absent accumulation count becomes 1."""
         if setting.key == "gradient_accumulation_steps" and not self._config_wins:
+            if setting.handed is not None:
+                lost = setting.written is not None and setting.value != setting.handed.value
+                losers = (setting.written,) if setting.written and lost else ()
+                return Known(setting.handed.value, setting.handed.origin, losers)
             return Unknown(
                 f"Accelerate {self._version} takes the count from Accelerator(), not the config",
                 setting.losers,
@@ -57,6 +62,8 @@ class Accelerate:
                     "or the script's DeepSpeedPlugin says otherwise",
                     setting.losers,
                 )
+            if setting.handed is not None:
+                return Known(setting.handed.value, setting.handed.origin)
             return Unknown(f'{setting.key} is "auto": Accelerate fills it when the script runs')
         return Known(setting.written.value, setting.written.origin, setting.losers)
 

@@ -36,12 +36,14 @@ class Setting:
 
     ``key`` is DeepSpeed's dotted name. ``written`` is None where the config has no such key
     (or null, which DeepSpeed reads as absent). ``asked`` is what the command line says under
-    one of the names people use for the same thing.
+    one of the names people use for the same thing; ``handed`` is what the script plainly gives to
+    the front end itself, as in ``Trainer(accumulate_grad_batches=4)``.
     """
 
     key: str
     written: Candidate | None
     asked: Candidate | None
+    handed: Candidate | None = None
 
     @property
     def value(self) -> Any:

@@ -25,6 +25,8 @@ class Lightning:
     def settle(self, setting: Setting) -> Fact | None:
         """Absent batch values come from the Trainer and the DataLoader."""
         if setting.written is None:
+            if setting.handed is not None:
+                return Known(setting.handed.value, setting.handed.origin)
             if setting.key == "gradient_accumulation_steps":
                 return Unknown("the Lightning Trainer's accumulate_grad_batches decides")
             if setting.key == "train_micro_batch_size_per_gpu":

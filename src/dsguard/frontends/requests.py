@@ -14,9 +14,9 @@ from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.launch.jobs import axolotl, llamafactory, swift
 from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
-from dsguard.script.declaration import Constant
+from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.lookup import argument_value, expand, framework_value
-from dsguard.script.script import Script
+from dsguard.script.script import Script, SetupCall
 from dsguard.script.training_arguments import framework_default
 
 
@@ -49,6 +49,7 @@ _NAMES: dict[str, dict[str, Confidence]] = {
         "grad_accum_steps": Confidence.HIGH,
         "accumulation_steps": Confidence.MEDIUM,
         "accum_steps": Confidence.MEDIUM,
+        "accumulate_grad_batches": Confidence.HIGH,
         "grad_accum": Confidence.MEDIUM,
     },
     "train_micro_batch_size_per_gpu": {
@@ -67,6 +68,7 @@ _NAMES: dict[str, dict[str, Confidence]] = {
         "max_grad_norm": Confidence.HIGH,
         "clip_grad_norm": Confidence.HIGH,
         "clip_grad": Confidence.MEDIUM,
+        "gradient_clip_val": Confidence.HIGH,
     },
     "optimizer.params.lr": {
         "learning_rate": Confidence.HIGH,
@@ -112,6 +114,36 @@ _DEFAULTS = frozenset(
 )
 """The defaults of transformers that these frameworks are known to keep."""
 
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter of a class that sets a front end up, and its default."""
+
+    of: str
+    name: str
+    default: float | None = None
+
+
+_PARAMETERS: dict[str, tuple[_Parameter, ...]] = {
+    "gradient_accumulation_steps": (
+        _Parameter("GradientAccumulationPlugin", "num_steps"),
+        _Parameter("Accelerator", "gradient_accumulation_steps", 1),
+        _Parameter("Trainer", "accumulate_grad_batches", 1),
+    ),
+    "gradient_clipping": (_Parameter("Trainer", "gradient_clip_val", 0.0),),
+}
+"""Dotted DeepSpeed key → what Accelerate and Lightning are given for it, the strongest first.
+
+``DeepSpeedPlugin`` is not among them: without a config it builds one of what it is given."""
+
+_PRECISIONS = {"Accelerator": "mixed_precision", "Trainer": "precision"}
+
+_FORMATS = {
+    **dict.fromkeys(("16", "16-mixed", "16-true"), "fp16"),
+    **dict.fromkeys(("bf16-mixed", "bf16-true"), "bf16"),
+}
+"""Lightning's words for the formats."""
+
 PARALLEL_FLAGS = (
     "tensor_model_parallel_size",
     "model_parallel_size",
@@ -138,9 +170,49 @@ class Requests:
 
         A value that only the shell could expand, or that is no number, is not an answer.
         """
-        request = self._find(_NAMES.get(key, {}))
-        value = _number(request.value, whole=key in _WHOLE) if request is not None else None
-        return replace(request, value=value) if request is not None and value is not None else None
+        handed = self.handed(key)
+        if handed is not None and handed.explicit:
+            return handed
+        return _as_number(self._find(_NAMES.get(key, {})), key)
+
+    def handed(self, key: str) -> Request | None:
+        """What the script plainly gives to ``Accelerator(…)`` or to Lightning's ``Trainer(…)``.
+
+        An option of ``accelerate launch`` overrules the one, but not a plugin. Where the only
+        call leaves the parameter out, its default is what is given.
+        """
+        script = self._script
+        if script is None or key not in _PARAMETERS:
+            return None
+        for parameter in _PARAMETERS[key]:
+            calls = [call for call in script.setups if call.framework == parameter.of]
+            given = [call for call in calls if parameter.name in call.keywords]
+            if (
+                len(calls) > 1
+                or parameter.name in script.reassigned
+                or any(not call.complete for call in calls if call not in given)
+            ):
+                return None
+            if parameter.of == "Accelerator" and calls and self._launcher_option(key):
+                return _as_number(self._launcher_option(key), key)
+            if given:
+                return _as_number(self._passed(given[0], parameter.name, Confidence.HIGH), key)
+            if calls and parameter.default is not None:
+                origin = Origin(OriginKind.DEFAULT, whose=calls[0].class_name)
+                flag = f"the default of {calls[0].class_name}({parameter.name})"
+                return Request(
+                    parameter.default, parameter.name, flag, origin, Confidence.HIGH, explicit=False
+                )
+        return None
+
+    def _launcher_option(self, name: str) -> Request | None:
+        """An option that ``accelerate launch`` hands on in the environment."""
+        if self._launch is None or self._launch.launcher is not LauncherName.ACCELERATE:
+            return None
+        argument = self._launch.launcher_arguments.get(name)
+        if argument is None or argument.value is None or not argument.known:
+            return None
+        return Request(argument.value, name, argument.flag, argument.origin(), Confidence.HIGH)
 
     def argument(self, name: str) -> Request | None:
         """What the script's own argument ``name`` is, as a number where it is one."""
@@ -186,24 +258,31 @@ class Requests:
 
     def _find(self, names: dict[str, Confidence], *, alone: bool = False) -> Request | None:
         """The first answer; ``alone`` says that a flag without a value is one."""
+        in_code = self._in_code(names)
+        if in_code is not None:
+            return in_code[0]
+        if self._given(names) is not None:
+            return self._by_flag(names, alone=alone)
+        return self._by_default(names)
+
+    def _by_flag(self, names: dict[str, Confidence], *, alone: bool = False) -> Request | None:
+        """What the command line or the job file says."""
         given = self._given(names)
-        if given is not None:
-            argument, confidence = given
-            if not argument.known or (argument.value is None and not alone):
-                return None
-            value = True if argument.value is None else argument.value
-            request = Request(
-                value,
-                argument.name,
-                argument.flag,
-                argument.origin(),
-                confidence,
-                explicit=argument.kind is not OriginKind.DEFAULT,
-            )
-            return self._unless_stored(request)
-        if self._launch is None or not self._launch.arguments.complete:
+        if given is None:
             return None
-        return self._by_script(names) or self._by_framework(names)
+        argument, confidence = given
+        if not argument.known or (argument.value is None and not alone):
+            return None
+        value = True if argument.value is None else argument.value
+        request = Request(
+            value,
+            argument.name,
+            argument.flag,
+            argument.origin(),
+            confidence,
+            explicit=argument.kind is not OriginKind.DEFAULT,
+        )
+        return self._unless_stored(request)
 
     def _given(self, names: dict[str, Confidence]) -> tuple[Argument, Confidence] | None:
         """The last argument under one of these names, as it is or behind a prefix with dots."""
@@ -220,16 +299,44 @@ class Requests:
                     found = (argument, names[meant])
         return found
 
+    def _in_code(self, names: dict[str, Confidence]) -> tuple[Request | None] | None:
+        """What the script's one call of TrainingArguments passes under one of these names.
+
+        None where it passes nothing; a tuple of None where that is only known when it runs. A
+        script that also parses them into such a class may use either.
+        """
+        script = self._script
+        if script is None or script.framework is not None or len(script.training_arguments) != 1:
+            return None
+        (call,) = script.training_arguments
+        for name, confidence in names.items():
+            if name in call.keywords and name not in script.reassigned:
+                return (self._passed(call, name, confidence),)
+        return None
+
+    def _passed(self, call: SetupCall, name: str, confidence: Confidence) -> Request | None:
+        """What a call passes under a name, written there or in an argument of the script."""
+        value = call.keywords[name]
+        if isinstance(value, Constant) and value.value is not None:
+            origin = Origin(OriginKind.SCRIPT, call.places[name])
+            return Request(value.value, name, f"{call.class_name}({name})", origin, confidence)
+        if not isinstance(value, FromArgument):
+            return None
+        names = {value.name: confidence}
+        return self._by_flag(names) or self._by_default(names)
+
+    def _by_default(self, names: dict[str, Confidence]) -> Request | None:
+        """What counts where the command line, all of which is known, says nothing."""
+        if self._launch is None or not self._launch.arguments.complete:
+            return None
+        return self._by_script(names) or self._by_framework(names)
+
     def _by_script(self, names: dict[str, Confidence]) -> Request | None:
         script = self._script
         if script is None or any(name in script.reassigned for name in names):
             return None
         for name, confidence in names.items():
-            request = (
-                _passed(script, name, confidence)
-                or _declared(script, name, confidence)
-                or _of_framework(script, name, confidence)
-            )
+            request = _declared(script, name, confidence) or _of_framework(script, name, confidence)
             if request is not None:
                 return request
         return None
@@ -247,32 +354,30 @@ class Requests:
                 return Request(default.value.value, name, flag, origin, confidence, False)
         return None
 
+    def precision(self) -> Request | None:
+        """The precision that the script plainly gives to ``Accelerator`` or Lightning's Trainer.
+
+        Its value is ``fp16``, ``bf16`` or the word as it stands.
+        """
+        for call in self._script.setups if self._script is not None else ():
+            name = _PRECISIONS.get(call.framework, "")
+            if name in call.keywords and call.keywords[name] != Constant(None):
+                request = self._passed(call, name, Confidence.HIGH)
+                if request is None:
+                    return None
+                return replace(request, value=_FORMATS.get(str(request.value), request.value))
+        return None
+
     def _mixed_precision(self, name: str) -> Request | None:
-        """The precision that ``accelerate launch`` hands on in the environment."""
-        if self._launch is None or self._launch.launcher is not LauncherName.ACCELERATE:
-            return None
-        argument = self._launch.launcher_arguments.get("mixed_precision")
-        if argument is None or argument.value != name or not argument.known:
-            return None
-        return Request(True, "mixed_precision", argument.flag, argument.origin(), Confidence.HIGH)
+        """The precision that the front end's own object is given, or ``accelerate launch``."""
+        request = self.precision() or self._launcher_option("mixed_precision")
+        return replace(request, value=True) if request and request.value == name else None
 
     def _unless_stored(self, request: Request) -> Request:
         """A script that stores to ``args.<name>`` may have the last word."""
         if self._script is not None and request.name in self._script.reassigned:
             return replace(request, confidence=Confidence.MEDIUM)
         return request
-
-
-def _passed(script: Script, name: str, confidence: Confidence) -> Request | None:
-    """What the script's one call of TrainingArguments passes under this name."""
-    if len(script.training_arguments) != 1:
-        return None
-    (call,) = script.training_arguments
-    value = call.keywords.get(name)
-    if not isinstance(value, Constant):
-        return None
-    origin = Origin(OriginKind.SCRIPT, call.location)
-    return Request(value.value, name, f"{call.class_name}({name})", origin, confidence)
 
 
 def _declared(script: Script, name: str, confidence: Confidence) -> Request | None:
@@ -297,6 +402,12 @@ def _of_framework(script: Script, name: str, confidence: Confidence) -> Request 
     origin = Origin(OriginKind.DEFAULT, whose=default.whose)
     flag = f"the default of --{name}"
     return Request(default.value.value, name, flag, origin, confidence, False)
+
+
+def _as_number(request: Request | None, key: str) -> Request | None:
+    """A request for a number; None where it is none."""
+    value = _number(request.value, whole=key in _WHOLE) if request is not None else None
+    return replace(request, value=value) if request is not None and value is not None else None
 
 
 def _number(value: Any, *, whole: bool) -> int | float | None:

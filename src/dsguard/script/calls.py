@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from dsguard.model.source import Location
 from dsguard.script import constants
 from dsguard.script.argparse_arguments import (
     add_argument,
@@ -39,7 +40,8 @@ from dsguard.script.objects import (
 )
 from dsguard.script.reading import CommandFunction
 from dsguard.script.scope import Scope
-from dsguard.script.script import ParserKind, TrainingArgumentsCall
+from dsguard.script.script import ParserKind, SetupCall
+from dsguard.script.setups import setup_class
 from dsguard.script.typer_parameters import typer_declarations
 from dsguard.script.written import written
 
@@ -169,6 +171,9 @@ class Calls:
         if framework_of(callee) is not None:
             self._note_training_arguments(node, callee, arguments, scope)
             return COMPUTED
+        setup = setup_class(callee)
+        if setup is not None:
+            self._note_setup(node, callee, setup, arguments, scope)
         found: Value | None = self._first_rank_by_name(node, arguments, scope)
         found = found or self._libraries.read(node, callee, arguments, module)
         if found is not None:
@@ -258,20 +263,34 @@ class Calls:
         if framework is None:
             return
         self._libraries.training_arguments(node, arguments, scope.module)
+        self._note_setup(node, callee, framework, arguments, scope)
+
+    def _note_setup(
+        self,
+        node: ast.Call,
+        callee: External | Class,
+        framework: str,
+        arguments: Arguments,
+        scope: Scope,
+    ) -> None:
+        """Note what a class that sets a front end up is given."""
         keywords: dict[str, Constant | Unreadable | FromArgument] = {}
+        places: dict[str, Location] = {}
         for keyword in node.keywords:
             if keyword.arg is not None:
                 value = arguments.keywords[keyword.arg]
+                places[keyword.arg] = scope.module.locate(keyword.value)
                 keywords[keyword.arg] = (
                     value
                     if isinstance(value, FromArgument)
                     else written(value, keyword.value, scope.module)
                 )
-        self._reading.training_arguments.append(
-            TrainingArgumentsCall(
+        self._reading.setups.append(
+            SetupCall(
                 class_name=callee.last if isinstance(callee, External) else callee.node.name,
                 framework=framework,
                 keywords=keywords,
+                places=places,
                 complete=not (arguments.starred or arguments.positional),
                 location=scope.module.locate(node),
             )

@@ -47,6 +47,18 @@ def load_script(path: Path, name: str) -> Script | None:
     return read_script(source, modules_below(path, name))
 
 
+def names_deepspeed(path: Path) -> bool:
+    """Whether the word DeepSpeed stands in a file, however it is spelt: a quick first look.
+
+    False where the file cannot be read. One that is too large to be read says no either.
+    """
+    try:
+        data = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
+    except OSError:
+        return False
+    return b"deepspeed" in data.lower()
+
+
 def modules_below(path: Path, name: str) -> Callable[[str], Source | None]:
     """Finds modules as ``import`` would in the folder of a script, and nowhere else.
 

@@ -43,7 +43,7 @@ def _script(module: LocalModule, reading: Reading) -> Script:
         source=module.source,
         imports=frozenset(_imports(module)),
         adds_deepspeed_arguments=reading.adds_deepspeed_arguments,
-        training_arguments=tuple(reading.training_arguments),
+        setups=tuple(reading.setups),
         reassigned=_reassigned(module, reading),
         gaps=tuple(reading.gaps.values()),
         loop=reading.loop.loop(),

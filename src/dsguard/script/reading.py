@@ -9,7 +9,7 @@ from dsguard.script.declaration import Declaration
 from dsguard.script.loop.notes import Notes
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import Class, Parser
-from dsguard.script.script import Gap, ParserKind, TrainingArgumentsCall
+from dsguard.script.script import Gap, ParserKind, SetupCall
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Reading:
     commands: list[CommandFunction] = field(default_factory=list)
     named_only: list[ParserKind] = field(default_factory=list)
     dataclasses: list[Class] = field(default_factory=list)
-    training_arguments: list[TrainingArgumentsCall] = field(default_factory=list)
+    setups: list[SetupCall] = field(default_factory=list)
     adds_deepspeed_arguments: bool = False
     gaps: dict[tuple[str, LocalModule], Gap] = field(default_factory=dict)
     loop: Notes = field(default_factory=Notes)

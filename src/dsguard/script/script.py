@@ -9,6 +9,7 @@ from enum import Enum
 from dsguard.model.source import Location, Source
 from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
 from dsguard.script.loop.description import Loop
+from dsguard.script.training_arguments import FRAMEWORK_CLASSES
 
 
 class ParserKind(str, Enum):
@@ -48,17 +49,19 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class TrainingArgumentsCall:
-    """A call such as ``TrainingArguments(learning_rate=2e-5, fp16=args.fp16)``.
+class SetupCall:
+    """A call that sets a front end up, such as ``TrainingArguments(learning_rate=args.lr)``.
 
-    ``class_name`` is the class as the script names it and ``framework`` the class of
-    transformers or TRL behind it. ``complete`` is False where ``**`` or positional values
-    may set more than ``keywords`` say.
+    ``class_name`` is the class as the script names it and ``framework`` the class of the library
+    behind it: of transformers or TRL, or one of :data:`dsguard.script.setups.SETUP_CLASSES`.
+    ``places`` say where each of ``keywords`` has its value. ``complete`` is False where ``**`` or
+    positional values may set more than ``keywords`` say.
     """
 
     class_name: str
     framework: str
     keywords: Mapping[str, Constant | Unreadable | FromArgument]
+    places: Mapping[str, Location]
     complete: bool
     location: Location
 
@@ -87,11 +90,21 @@ class Script:
     adds_deepspeed_arguments: bool = False
     framework: str | None = None
     config_flag: str | None = None
-    training_arguments: tuple[TrainingArgumentsCall, ...] = ()
+    setups: tuple[SetupCall, ...] = ()
     reassigned: Mapping[str, Location] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     loop: Loop = field(default_factory=Loop)
     unreadable: str | None = None
+
+    @property
+    def trains(self) -> bool:
+        """Whether it makes an engine, or gives something a DeepSpeed config."""
+        return bool(self.loop.engines or self.loop.configs)
+
+    @property
+    def training_arguments(self) -> tuple[SetupCall, ...]:
+        """The calls of TrainingArguments classes."""
+        return tuple(call for call in self.setups if call.framework in FRAMEWORK_CLASSES)
 
     @property
     def is_training_arguments(self) -> bool:

@@ -16,12 +16,12 @@ from dsguard.cli.fixing import FixedConfig, check_again, fix_inputs, write_all
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look
-from dsguard.cli.pair import Input
 from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.reporting import complete_format, outputs_of, write_report
 from dsguard.model.finding import Severity
 from dsguard.model.report import Check, Failure, Report
 from dsguard.model.source import Source
+from dsguard.pairing import Input
 from dsguard.policy import make_report
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.frontends.requests import Request
@@ -60,6 +62,10 @@ def asked_precision(case: Case) -> Request | None:
         return Request(name, request.name, request.flag, request.origin, confidence)
     if on or not own_loop:
         return None
+    given = case.requests.precision()
+    if given is not None:
+        flag = f"{given.flag} {given.value}"
+        return replace(given, flag=flag) if given.value in PRECISIONS else None
     word = case.requests.text(_LAUNCHER_PRECISION)
     if word is not None:
         if word.value not in PRECISIONS:

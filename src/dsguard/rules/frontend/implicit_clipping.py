@@ -33,8 +33,8 @@ def implicit_clipping(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     if case.launch is None or launcher_option(case, _KEY) is not None:
         return
-    if document is case.launch.inline_config:
-        # Accelerate's own block without the key: nobody wrote "auto".
+    if document is case.launch.inline_config or value.origin.location.span == document.root.span:
+        # Accelerate's own block or plugin without the key: nobody wrote "auto".
         return
     request = case.requests.get(_KEY)
     if request is not None and request.value == _FILLED:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant, FromArgument
+from dsguard.script.loop.built import plugin_config, registered_config, strategy_config
 from dsguard.script.loop.description import (
     Config,
     Context,
@@ -118,6 +119,9 @@ class LibraryCalls:
             self._config_of(node, arguments, module, _CONFIG_TAKERS[last])
             if last in ("HfDeepSpeedConfig", "HfTrainerDeepSpeedConfig"):
                 self._notes.set_up(module.locate(node))
+            self._build_config(node, arguments, module, last)
+        if last == "Trainer" and callee.library in ("lightning", "pytorch_lightning"):
+            self._strategy_by_name(node, arguments, module)
         if last == "from_pretrained" and callee.library in ("transformers", "diffusers", "peft"):
             self._load(node, callee, arguments, module)
         if last in ("GatheredParameters", "no_grad", "inference_mode", "autocast"):
@@ -286,6 +290,26 @@ class LibraryCalls:
         for name in names:
             if name in passed and not isinstance(passed[name][0], Made):
                 self.note_config(*passed[name], module)
+
+    def _build_config(
+        self, node: ast.Call, arguments: Arguments, module: LocalModule, of: str
+    ) -> None:
+        """A config that is built of other arguments, as without ``config=``."""
+        build = {"DeepSpeedPlugin": plugin_config, "DeepSpeedStrategy": strategy_config}.get(of)
+        if build is None or arguments.starred or arguments.positional:
+            return
+        passed = bound(node, arguments, ())
+        if all(name not in passed for name in _CONFIG_TAKERS[of]):
+            made = build(passed, node, module)
+            self._notes.add_config(Config(made.location, literal=made))
+
+    def _strategy_by_name(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> None:
+        """``Trainer(strategy="deepspeed_stage_2")``."""
+        value, at = bound(node, arguments, ()).get("strategy", (None, node))
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            made = registered_config(value.value, at, module)
+            if made is not None:
+                self._notes.add_config(Config(made.location, literal=made))
 
     def _dict(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> Dict:
         made = Dict(node, module.locate(node), tuple(self._notes.blocks))

@@ -19,10 +19,14 @@ from dsguard.model.source import Location, Source
 from dsguard.model.tree import Document
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
+from dsguard.script.load import load_script
 from dsguard.script.script import Script
 
 STDIN = "<stdin>"
 """The name of a config that comes through standard input."""
+
+SCRIPT_SUFFIXES = (".py", ".ipynb")
+"""Files that are read as training scripts."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,37 @@ def pair_of_launch(
         gap = Failure(error.subject, error.message, error.help)
         return Input(None, None, launch, settings, gap)
     return Input(source, named.path, launch, settings)
+
+
+def pair_of_script(
+    path: Path, name: str, launch: LaunchContext | None, settings: Settings
+) -> Input:
+    """The pair of a training script: the config that it holds or names, and what starts it.
+
+    ``name`` is the path as it is shown to the user.
+
+    Raises:
+        ReadError: there is no such file, it is no Python, or nothing in it is DeepSpeed's; or
+            ``launch`` starts another script.
+    """
+    load_path(path, name)
+    script = load_script(path, name)
+    if script is None or script.unreadable is not None:
+        reason = script.unreadable if script is not None else "it is not a regular file"
+        raise ReadError(name, f"cannot be read as a script: {reason}", "")
+    if launch is not None:
+        started = launch.script
+        if started is None or Path(started.text).name != path.name:
+            raise ReadError(name, "is not the script that the command after -- starts", "")
+        if config_argument(launch) is not None:
+            return replace(pair_of_launch(launch, settings, "launch command"), script=script)
+    if not script.trains and not script.training_arguments:
+        raise ReadError(
+            name,
+            "shows nothing of DeepSpeed",
+            "dsguard looks for deepspeed.initialize, Accelerator, TrainingArguments and the like",
+        )
+    return pair_with_script(script, launch, settings, None)
 
 
 def pair_with_script(
