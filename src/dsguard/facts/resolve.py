@@ -10,6 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
+from dsguard.facts.client import client_facts
 from dsguard.facts.config_file import config_file_fact, named_config, unread_reason
 from dsguard.facts.equation import solve
 from dsguard.facts.parallel import ParallelSizes, parallel_sizes
@@ -130,6 +131,7 @@ def resolve(
         ),
         **training_facts(readable, requests, reader, Version(target.version), settle, unread),
     }
+    facts |= client_facts(script, reader, facts)
     facts["samples_per_step"] = samples_per_step(requests, reader, facts, batch.failure)
     return Case(
         document=readable if readable is not None else document,

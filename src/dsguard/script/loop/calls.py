@@ -192,6 +192,11 @@ class LibraryCalls:
                 is_pipeline=pipeline,
                 has_scheduler=isinstance(passed.get("lr_scheduler", (None,))[0], (Made, Instance)),
                 complete=not arguments.starred,
+                made_by={
+                    name: value.name
+                    for name, (value, _) in passed.items()
+                    if isinstance(value, Made)
+                },
             )
         )
         if model is not None:
