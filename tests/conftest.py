@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from dsguard.cli.app import app
 from dsguard.cli.launch_words import split_off_launch
+from dsguard.launch.environ import READ
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -40,10 +41,15 @@ class Dsguard(Protocol):
     def __call__(self, line: str, folder: Path | None = None, stdin: bytes = b"") -> Outcome: ...
 
 
+SHELL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", *filter(READ.fullmatch, os.environ))
+"""Variables of whoever runs the tests that would change what dsguard says."""
+
+
 @pytest.fixture
 def dsguard(monkeypatch: pytest.MonkeyPatch) -> Dsguard:
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+    for name in SHELL:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", os.devnull)
 
     def run(line: str, folder: Path | None = None, stdin: bytes = b"") -> Outcome:
         if folder is not None:

@@ -14,7 +14,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.conftest import PATH
+from tests.conftest import PATH, SHELL
 
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -30,8 +30,9 @@ class Shell:
     def run(self, command: str) -> str:
         """What a command prints; ``$?`` in it is the exit code of the one before."""
         environ = dict(os.environ)
-        for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        for name in SHELL:
             environ.pop(name, None)
+        environ["HF_HOME"] = os.devnull
         environ["PATH"] = PATH
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.code})\n{command}"],

@@ -343,3 +343,18 @@ def test_muon_reads_what_the_engine_reads() -> None:
 
     halves = {*DeepSpeedEngine._MUON_HALF_KEYS, *DeepSpeedEngine._ADAM_HALF_KEYS}
     assert halves < MUON_READS
+
+
+def test_the_optimizer_of_the_script_wins() -> None:
+    """See optimizer-clash: the block has no effect, and nothing is said."""
+    config = {
+        "train_micro_batch_size_per_gpu": 1,
+        "optimizer": {"type": "SGD", "params": {"lr": 0.5}},
+        "zero_optimization": {"stage": 0},
+    }
+    (verdict,) = initialize_all([config], client="adamw")
+    assert verdict.basic_optimizer == "AdamW"
+    assert 0.5 not in verdict.learning_rates
+    (verdict,) = initialize_all([config])
+    assert verdict.basic_optimizer == "SGD"
+    assert verdict.learning_rates == (0.5,)

@@ -16,6 +16,7 @@ from dsguard.facts.script_config import config_of_script, named_by_script, with_
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.requests import Requests
 from dsguard.launch.context import Command, LaunchContext
+from dsguard.launch.environ import NO_ENVIRON, Environ
 from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.directive import Directive
 from dsguard.model.fact import Facts, Known, Unknown
@@ -38,7 +39,8 @@ class Settings:
 
     ``rules`` are the rules that run, all of them by default. ``folder`` is where the launch
     is run from; ``hostfile`` replaces the one that the launch names; ``devices_per_node`` is
-    how many devices a machine has, where a launcher would count them.
+    how many devices a machine has, where a launcher would count them. ``environ`` is the shell
+    that the launch command is typed in; nothing of it is known by default.
     """
 
     target: Target
@@ -47,6 +49,7 @@ class Settings:
     folder: Path = field(default_factory=Path.cwd)
     hostfile: Path | None = None
     devices_per_node: int | None = None
+    environ: Environ = NO_ENVIRON
 
 
 def check_source(
@@ -128,7 +131,11 @@ def surroundings(settings: Settings) -> Surroundings:
     """What a launch depends on besides its words."""
     release = Version(settings.target.version)
     return Surroundings(
-        settings.folder, settings.hostfile, settings.devices_per_node, deepspeed=release
+        settings.folder,
+        settings.hostfile,
+        settings.devices_per_node,
+        settings.environ,
+        deepspeed=release,
     )
 
 

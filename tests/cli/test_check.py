@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from dsguard.model.finding import Finding
 from dsguard.rules import all_rules
@@ -326,3 +327,48 @@ def test_a_rule_that_crashes_is_a_finding_of_its_own(
     assert outcome.code == 3
     assert "the rule no-batch-size crashed (RuntimeError: oops" in outcome.out
     assert "batch-size-mismatch" in outcome.out
+
+
+def test_the_shell_counts_unless_it_is_left_out(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5")
+    launch = "deepspeed train.py --deepspeed_config ds_config.json"
+    (folder / "run.sh").write_text(f"#!/bin/bash\n{launch}\n")
+
+    def world_size(line: str) -> Any:
+        facts = json.loads(dsguard(f"facts -o json {line}", folder).out)["checks"][0]["facts"]
+        return facts["world_size"].get("value")
+
+    assert world_size(f"-- {launch}") == 2
+    assert world_size(f"--no-env -- {launch}") is None
+    # Nobody says in which shell a file is started.
+    assert world_size("run.sh") is None
+
+
+def test_no_installed_package_counts_without_the_environment(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsguard.facts.target.installed", lambda _: Version("0.16.4"))
+    monkeypatch.setattr("dsguard.facts.target.pinned", lambda *_: None)
+    assert "DeepSpeed 0.16.4 (installed here)" in dsguard("check ds_config.json", folder).out
+    said = dsguard("check ds_config.json --no-env", folder).out
+    assert f"DeepSpeed {NEWEST_KNOWN} (the newest that dsguard knows)" in said
+
+
+def test_strict_fails_on_warnings(dsguard: Dsguard, folder: Path) -> None:
+    line = f"check --select config-not-in-launch ds_config.json -- {LAUNCH.partition(' --d')[0]}"
+    assert dsguard(line, folder).code == 0
+    assert dsguard(line.replace("check", "check --strict"), folder).code == 1
+    assert dsguard(line.replace("check", "check --strict --fail-on error"), folder).code == 0
+
+
+def test_strict_wants_every_rule_judged(dsguard: Dsguard, folder: Path) -> None:
+    line = "check --strict --select warmup-longer-than-total ds_config.json"
+    outcome = dsguard(line, folder)
+    assert outcome.code == 3
+    assert "warmup-longer-than-total  needs total_steps" in outcome.out
+    assert "the answer is incomplete" in outcome.out
+    report = json.loads(dsguard(f"{line} -o json", folder).out)
+    assert report["summary"]["complete"] is False
+    assert dsguard("check --strict --select unknown-key ds_config.json", folder).code == 0

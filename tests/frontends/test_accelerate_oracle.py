@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Dsguard
 from tests.frontends.judged import CONFIG, REAL, agree_with_built, judge
-from tests.frontends.loop_cases import CASES, SCRIPT, ZERO, LoopCase
+from tests.frontends.loop_cases import CASES, ZERO, LoopCase
 from tests.frontends.test_transformers_oracle import agree
 
 pytestmark = REAL
@@ -23,7 +23,7 @@ pytestmark = REAL
 def test_accelerate_agrees(case: LoopCase, dsguard: Dsguard, tmp_path: Path) -> None:
     real = pytest.importorskip("tests.frontends.real")
     (tmp_path / CONFIG).write_text(case.text, encoding="utf-8")
-    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    (tmp_path / "train.py").write_text(case.script, encoding="utf-8")
     run = real.own_loop(
         shlex.split(case.launch),
         tmp_path,
@@ -33,9 +33,6 @@ def test_accelerate_agrees(case: LoopCase, dsguard: Dsguard, tmp_path: Path) -> 
     )
     told = judge(dsguard, tmp_path, f"accelerate launch {case.launch} train.py {case.words}")
     assert told.known["front_end"] == "accelerate"
-    if case.in_script:
-        assert run.refused is not None, "Accelerate is content: the case shows nothing"
-        return
     if run.refused is None:
         # What the loader yields and what DeepSpeed counts may differ: the fact is the latter.
         run = run._replace(micro=run.config.train_micro_batch_size_per_gpu)

@@ -98,6 +98,50 @@ def test_what_the_trainer_is_given_counts(precision: str, dsguard: Dsguard, tmp_
     assert told["precision"] == ("bf16" if read.bfloat16_config.enabled else "fp32")
 
 
+@pytest.mark.parametrize("passed", ["devices=4", "devices=2, num_nodes=3", "devices='2'"])
+def test_the_trainer_starts_its_processes(passed: str, dsguard: Dsguard, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning")
+    given = eval(f"dict({passed})")
+    if isinstance(given["devices"], str):  # on GPUs only
+        parser = pytest.importorskip("lightning.fabric.utilities.device_parser")
+        real = parser._normalize_parse_gpu_string_input(given["devices"])
+    else:
+        real = lightning.Trainer(accelerator="cpu", strategy="ddp", **given).world_size
+    (tmp_path / CONFIG).write_text(json.dumps({**ZERO, "train_micro_batch_size_per_gpu": 2}))
+    script = f"import lightning as L\nL.Trainer({passed}, strategy='deepspeed')\n"
+    (tmp_path / "train.py").write_text(script)
+    assert judge(dsguard, tmp_path, "python train.py").known["world_size"] == real
+
+
+@pytest.mark.parametrize(
+    ("launch", "passed", "ranks"),
+    [
+        ("python train.py", "", None),
+        ("python train.py", "devices='auto'", None),
+        ("python train.py", "devices=-1", None),
+        ("python train.py", "devices=[0, 2, 5]", 3),
+        ("python train.py", "devices='1,3'", 2),
+        ("python train.py", "devices=count()", None),
+        ("python train.py --gpus 4", "devices=args.gpus", 4),
+        ("WORLD_SIZE=6 python train.py", "devices=2", 6),
+        ("torchrun --nproc_per_node 4 train.py", "devices='auto'", 4),
+        ("srun -N 2 --ntasks-per-node 4 python train.py", "devices=4, num_nodes=2", 8),
+    ],
+)
+def test_who_starts_the_processes(
+    launch: str, passed: str, ranks: int | None, dsguard: Dsguard, tmp_path: Path
+) -> None:
+    (tmp_path / CONFIG).write_text(json.dumps({**ZERO, "train_micro_batch_size_per_gpu": 2}))
+    (tmp_path / "train.py").write_text(
+        "import argparse\nimport lightning as L\nfrom machine import count\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--gpus', type=int)\n"
+        f"args = parser.parse_args()\nL.Trainer({passed}, strategy='deepspeed')\n".replace(
+            "(, ", "("
+        )
+    )
+    assert judge(dsguard, tmp_path, launch).known.get("world_size") == ranks
+
+
 STRATEGIES = [
     "",
     "stage=3, offload_optimizer=True, offload_parameters=True",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dsguard.launch.environ import Environ
 from dsguard.model.fact import Unknown
 
 from .conftest import Launch
@@ -64,9 +65,9 @@ def test_processes_by_the_config_file(launch: Launch) -> None:
 
 
 def test_a_default_config_file_is_read_where_one_is_given(launch: Launch, tmp_path: Path) -> None:
-    files, path = {"acc.yaml": YAML}, tmp_path / "acc.yaml"
-    assert value(launch("accelerate launch t.py", files, accelerate_config=path).world_size) == 8
-    other = launch("accelerate launch --cpu t.py", accelerate_config=path)
+    files, here = {"acc.yaml": YAML}, Environ(accelerate_config=tmp_path / "acc.yaml")
+    assert value(launch("accelerate launch t.py", files, environ=here).world_size) == 8
+    other = launch("accelerate launch --cpu t.py", environ=here)
     assert other.launcher_config is None
 
 

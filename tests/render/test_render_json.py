@@ -17,6 +17,7 @@ from dsguard.model.fact import Candidate, Known, Origin, OriginKind
 from dsguard.model.finding import Because, Edit, Fix, Safety
 from dsguard.model.report import Report
 from dsguard.render.json_report import render_json
+from dsguard.render.rule_page import HOME, rule_url
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = json.loads((ROOT / "docs" / "report-v1.schema.json").read_text(encoding="utf-8"))
@@ -223,3 +224,8 @@ def test_generate_writes_and_checks(
     assert "docs/report-v1.schema.json is out of date" in shown
     assert '-          "description": "Changed.",' in shown
     assert '+          "description": "Always dsguard.",' in shown
+
+
+def test_the_address_of_a_rule_is_that_of_its_page() -> None:
+    path = rule_url("batch-size-mismatch").removeprefix(f"{HOME}/blob/main/")
+    assert (ROOT / path).is_file()

@@ -77,7 +77,7 @@ def test_a_picture_with_reasons_in_other_files(build: Any, expect: Expect) -> No
     [
         (TargetOrigin.OPTION, "0.19.8 (as --target says)"),
         (TargetOrigin.INSTALLED, "0.19.8 (installed here)"),
-        (TargetOrigin.NEWEST_KNOWN, "0.19.8 (newest known; no DeepSpeed is installed here)"),
+        (TargetOrigin.NEWEST_KNOWN, "0.19.8 (the newest that dsguard knows)"),
     ],
 )
 def test_the_last_line_names_the_target(build: Any, origin: TargetOrigin, words: str) -> None:

@@ -14,6 +14,7 @@ from dsguard.checking import Settings, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
+from dsguard.launch.environ import NO_ENVIRON
 from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
@@ -123,14 +124,16 @@ def _from_name(
         yield pair_of_script(path, name, launch, settings)
         return
     source = load_path(path, name)
+    # Nobody says in which shell a file is started, or on which machine.
+    elsewhere = replace(settings, environ=NO_ENVIRON)
     if holds_launches(source):
         if launch is not None:
             raise ReadError(
                 name, "holds launch commands of its own", "leave out the command after --"
             )
-        yield from pairs_of_script(source, path, settings)
+        yield from pairs_of_script(source, path, elsewhere)
         return
-    job = pair_of_job(source, path, settings)
+    job = pair_of_job(source, path, elsewhere)
     if job is not None and launch is not None:
         raise ReadError(
             name,

@@ -14,6 +14,7 @@ from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.options import JudgedBy
 from dsguard.cli.project import excluded, shown
 from dsguard.launch.context import Command, ShellSyntaxError
+from dsguard.launch.environ import NO_ENVIRON
 from dsguard.model.report import Failure
 from dsguard.pairing import Input
 from dsguard.settings.load import Project
@@ -85,7 +86,8 @@ def _of_job(project: Project, index: int, judged_by: JudgedBy) -> tuple[list[Inp
     if job.config is None and job.launch is None:
         message = f"the job {job.name} has neither a config nor a launch"
         raise project.mistake(message, "job", index, "name")
-    here = replace(judged_by(project.of_job(index)), folder=project.root)
+    # The settings are the project's, whoever checks it.
+    here = replace(judged_by(project.of_job(index)), folder=project.root, environ=NO_ENVIRON)
     names = [shown(project.root / job.config)] if job.config is not None else []
     command = _command(project, job, index)
     folder = None if project.root == Path.cwd() else Path(shown(project.root))

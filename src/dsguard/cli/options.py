@@ -15,6 +15,7 @@ from dsguard.facts.case import Case
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import TargetError, resolve_target
 from dsguard.frontends.base import FrontEndName
+from dsguard.launch.environ import NO_ENVIRON, read_environ
 from dsguard.model.finding import Severity
 from dsguard.model.rule import Rule
 from dsguard.render.stream import ColorChoice
@@ -82,6 +83,14 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option(metavar="RULE,...", help="Leave these rules out.", autocompletion=complete_rule),
 ]
+NoEnv = Annotated[
+    bool,
+    typer.Option(
+        "--no-env",
+        help="Leave this machine's environment out: variables of the shell, installed packages, "
+        "files in the home folder.",
+    ),
+]
 Color = Annotated[ColorChoice, typer.Option(help="Colour in the output.")]
 
 
@@ -117,8 +126,12 @@ def settings_of(
     front_end: FrontEndChoice | None = None,
     selected: list[str] | None = None,
     ignored: list[str] | None = None,
+    *,
+    no_env: bool = False,
 ) -> Settings:
     """What the options mean, with the settings of the project where they say nothing.
+
+    With ``no_env`` the answer is the same on every machine.
 
     Raises:
         typer.BadParameter: an option's value cannot be used; the program exits with 2.
@@ -126,7 +139,7 @@ def settings_of(
     """
     given = project.settings
     try:
-        judged_by = resolve_target(target or given.target)
+        judged_by = resolve_target(target or given.target, look_here=not no_env)
     except TargetError as error:
         if target is None and given.target is not None:
             raise project.mistake(str(error), "target") from None
@@ -143,7 +156,15 @@ def settings_of(
     options = Options(world_size or given.world_size, name)
     rules = _rules(project, selected, ignored)
     devices = gpus_per_node or given.gpus_per_node
-    return Settings(judged_by, options, rules, Path.cwd(), hostfile, devices)
+    environ = NO_ENVIRON if no_env else read_environ(os.environ, _home())
+    return Settings(judged_by, options, rules, Path.cwd(), hostfile, devices, environ)
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without entry in the password database
+        return None
 
 
 def _rules(

@@ -10,9 +10,11 @@ from typing import Any
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
+from dsguard.facts.client import client_facts
 from dsguard.facts.config_file import config_file_fact, named_config, unread_reason
 from dsguard.facts.equation import solve
 from dsguard.facts.parallel import ParallelSizes, parallel_sizes
+from dsguard.facts.ranks import processes
 from dsguard.facts.samples import samples_per_step
 from dsguard.facts.target import release_beside
 from dsguard.facts.training import training_facts
@@ -88,8 +90,8 @@ def resolve(
         accelerate = release_beside("accelerate", target, folder)
         reader = front_end(front_end_fact.value, accelerate)
     readable = document if document is not None and isinstance(document.root, Object) else None
-    world_size = _world_size(launch, options)
     requests = Requests(launch, script)
+    world_size = _world_size(processes(launch, reader, requests), options)
     sizes: ParallelSizes = parallel_sizes(
         readable, launch, script, requests, world_size, Version(target.version)
     )
@@ -131,6 +133,7 @@ def resolve(
         ),
         **training_facts(readable, requests, reader, Version(target.version), settle, unread),
     }
+    facts |= client_facts(script, reader, facts)
     facts["samples_per_step"] = samples_per_step(requests, reader, facts, batch.failure)
     return Case(
         document=readable if readable is not None else document,
@@ -169,14 +172,13 @@ def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
     )
 
 
-def _world_size(launch: LaunchContext | None, options: Options) -> Fact:
-    read = launch.world_size if launch is not None else None
+def _world_size(read: Fact, options: Options) -> Fact:
     if options.world_size is not None:
         origin = options.world_size_from
         if isinstance(read, Known) and read.value != options.world_size:
             return Known(options.world_size, origin, (Candidate(read.value, read.origin),))
         return Known(options.world_size, origin)
-    return read if read is not None else Unknown("no launch command was given")
+    return read
 
 
 def _settle(

@@ -16,11 +16,14 @@ class TargetError(ValueError):
     """A ``--target`` that is no release dsguard can judge by; the message says which are."""
 
 
-def resolve_target(requested: str | None, folder: Path | None = None) -> Target:
+def resolve_target(
+    requested: str | None, folder: Path | None = None, *, look_here: bool = True
+) -> Target:
     """The release given with ``--target``, else the installed, the pinned or the newest known one.
 
-    The installed release is read from its metadata; DeepSpeed is not imported. A pin is looked
-    for in the project that ``folder`` belongs to, the current folder by default.
+    The installed release is read from its metadata; DeepSpeed is not imported. Without
+    ``look_here`` it does not count. A pin is looked for in the project that ``folder`` belongs to,
+    the current folder by default.
 
     Raises:
         TargetError: ``requested`` is not a version, or older than what dsguard knows.
@@ -37,7 +40,7 @@ def resolve_target(requested: str | None, folder: Path | None = None) -> Target:
                 f"DeepSpeed {requested} is older than {OLDEST_KNOWN}, the first that dsguard knows"
             )
         return Target(str(version), TargetOrigin.OPTION)
-    here = installed("deepspeed")
+    here = installed("deepspeed") if look_here else None
     if here is not None and here >= OLDEST_KNOWN:
         return Target(str(here), TargetOrigin.INSTALLED)
     pin = pinned("deepspeed", folder or Path.cwd())

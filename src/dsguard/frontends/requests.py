@@ -205,6 +205,24 @@ class Requests:
                 )
         return None
 
+    def parameter(self, of: str, name: str, default: Any) -> Request | None:
+        """What the script's one call of a class that sets a front end up is given under a name.
+
+        Where the call leaves it out, ``default`` counts. None where that is not known.
+        """
+        script = self._script
+        calls = [one for one in script.setups if one.framework == of] if script else []
+        if script is None or len(calls) != 1 or name in script.reassigned:
+            return None
+        (call,) = calls
+        if name in call.keywords:
+            return self._passed(call, name, Confidence.HIGH)
+        if not call.complete:
+            return None
+        origin = Origin(OriginKind.DEFAULT, whose=call.class_name)
+        flag = f"the default of {call.class_name}({name})"
+        return Request(default, name, flag, origin, Confidence.HIGH, explicit=False)
+
     def _launcher_option(self, name: str) -> Request | None:
         """An option that ``accelerate launch`` hands on in the environment."""
         if self._launch is None or self._launch.launcher is not LauncherName.ACCELERATE:

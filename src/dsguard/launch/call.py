@@ -19,6 +19,7 @@ from dsguard.launch.context import (
     Word,
 )
 from dsguard.launch.counts import Counts
+from dsguard.launch.environ import NO_ENVIRON, Environ
 from dsguard.launch.scan import Scan
 from dsguard.model.fact import Known, Origin, OriginKind
 from dsguard.model.source import Location
@@ -31,16 +32,15 @@ class Surroundings:
 
     ``folder`` is where the command runs. ``hostfile`` is dsguard's own ``--hostfile`` and wins
     over the command's. ``devices_per_node`` is dsguard's ``--gpus-per-node``: how many devices a
-    machine has, where the launcher would count them. ``accelerate_config`` is the config file
-    that ``accelerate launch`` reads where the command names none (by itself it looks in
-    ``$HF_HOME/accelerate/default_config.yaml``); dsguard looks for none. ``deepspeed`` is the
-    release whose launcher is meant, None for the newest.
+    machine has, where the launcher would count them. ``environ`` is the shell that the command
+    is typed in; nothing of it is known by default. ``deepspeed`` is the release whose launcher
+    is meant, None for the newest.
     """
 
     folder: Path
     hostfile: Path | None = None
     devices_per_node: int | None = None
-    accelerate_config: Path | None = None
+    environ: Environ = NO_ENVIRON
     deepspeed: Version | None = None
 
     @property

@@ -1,9 +1,8 @@
 """The file of variables that ``deepspeed`` sends to the other machines.
 
 It is ``.deepspeed_env`` in the folder of the launch, or what the variable ``DS_ENV_FILE``
-names, and is read only where a multi-node back end starts the processes:
-``deepspeed/launcher/runner.py``, ``main``. (The one in the home folder of whoever launches is
-not looked at here.)
+names, and the one of that name in the home folder of whoever launches. It is read only where a
+multi-node back end starts the processes: ``deepspeed/launcher/runner.py``, ``main``.
 """
 
 from __future__ import annotations
@@ -16,16 +15,26 @@ from dsguard.model.source import Location, Source, Span
 DEFAULT_NAME = ".deepspeed_env"
 
 
-def env_file_troubles(folder: Path, variable: Argument | None) -> tuple[LaunchTrouble, ...]:
+def env_file_troubles(
+    folder: Path, home: Path | None, variable: Argument | None
+) -> tuple[LaunchTrouble, ...]:
     """The first line that DeepSpeed cannot split at a ``=``; blank lines and comments count.
 
-    ``variable`` is the launch's own ``DS_ENV_FILE``, None where it sets none.
+    ``home`` is the home folder of whoever launches, None where it is not looked at; ``variable``
+    is the launch's own ``DS_ENV_FILE``, None where it sets none.
     """
     if variable is not None and (variable.value is None or not variable.known):
         return ()
     name = variable.value if variable is not None and variable.value else DEFAULT_NAME
+    if home is not None:
+        troubles = _troubles_of(home / name, str(home / name))
+        if troubles:
+            return troubles
+    return _troubles_of(folder / name, name)
+
+
+def _troubles_of(path: Path, name: str) -> tuple[LaunchTrouble, ...]:
     try:
-        path = folder / name
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
     except (OSError, ValueError):
         return ()

@@ -105,7 +105,7 @@ _PREFIXES = {
     "mamba": _CONDA,
     "micromamba": _CONDA,
 }
-_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _EXPORTS = ("export", "declare", "local", "readonly")
 
 
@@ -113,8 +113,9 @@ _EXPORTS = ("export", "declare", "local", "readonly")
 class Stripped:
     """A command without its prefixes.
 
-    ``environment`` are the variables set on the way. ``python`` is the word of a prefix that
-    runs ``words`` as python would (``uv run train.py``). ``unread`` says why no command is left.
+    ``environment`` are the variables that the command gets, those set on the way behind those of
+    the shell. ``python`` is the word of a prefix that runs ``words`` as python would
+    (``uv run train.py``). ``unread`` says why no command is left.
     """
 
     environment: tuple[Argument, ...]
@@ -129,15 +130,18 @@ def program_name(word: Word) -> str:
 
 
 def strip_prefixes(
-    command: Command, words: Sequence[Word], launches: Callable[[Word], bool]
+    command: Command,
+    words: Sequence[Word],
+    launches: Callable[[Word], bool],
+    outer: Sequence[Argument] = (),
 ) -> Stripped:
     """Take the prefixes off.
 
     ``launches`` tells the name of a launcher; of several commands in a ``bash -c`` text the
-    first one that holds one is read.
+    first one that holds one is read. ``outer`` are the variables set before.
     """
     left = tuple(words)
-    environment: list[Argument] = []
+    environment = list(outer)
     while left:
         assignment = read_assignment(command, left[0])
         if assignment is not None:
@@ -145,7 +149,7 @@ def strip_prefixes(
             left = left[1:]
             continue
         name = program_name(left[0])
-        if name in _SHELLS:
+        if name in SHELLS:
             at = _text_of_shell(left)
             if at is None:
                 break
@@ -196,7 +200,7 @@ def _runs_python(word: Word) -> bool:
 def shell_text(words: Sequence[Word]) -> tuple[int, int] | None:
     """Where a shell stands that is given a text, as in ``srun bash -c text``, and that text."""
     for shell, word in enumerate(words):
-        if program_name(word) in _SHELLS:
+        if program_name(word) in SHELLS:
             text = _text_of_shell(words[shell:])
             return None if text is None else (shell, shell + text)
     return None

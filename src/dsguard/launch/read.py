@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from dsguard.launch.arguments import read_assignment
 from dsguard.launch.call import Call, Surroundings
@@ -24,6 +25,7 @@ from dsguard.launch.launchers import (
 from dsguard.launch.prefixes import program_name, strip_prefixes
 from dsguard.launch.scan import Scan
 from dsguard.launch.words import hidden_part
+from dsguard.model.fact import Unknown
 
 __all__ = ["Surroundings", "read_launch"]
 
@@ -42,6 +44,14 @@ _READERS: dict[str, Callable[[Call], LaunchContext]] = {
     )
     for name in launcher.PROGRAMS
 }
+RUN_ONCE = frozenset(
+    (
+        "apptainer", "bsub", "catchsegv", "ch-run", "docker", "dumb-init", "enroot", "ncu", "nsys",
+        "perf", "podman", "py-spy", "rocprof", "screen", "shifter", "singularity", "strace",
+        "tini", "xvfb-run",
+    )
+)  # fmt: skip
+"""Containers, profilers and the like: programs that run the command behind their options."""
 _DEEPEST = 8
 """How many launchers may start one another: ``srun bash -c "mpirun ..."`` makes two."""
 
@@ -54,7 +64,8 @@ def read_launch(command: Command, surroundings: Surroundings) -> LaunchContext:
     are read from disk.
     """
     exported = [read_assignment(command, word) for word in command.exported]
-    variables = tuple(variable for variable in exported if variable is not None)
+    set_before = tuple(variable for variable in exported if variable is not None)
+    variables = (*surroundings.environ.variables, *set_before)
     launch = _Reading(command, surroundings).read(command.words, variables, 0)
     return attach_jobs(launch, surroundings.folder)
 
@@ -69,8 +80,8 @@ class _Reading:
     def read(
         self, words: tuple[Word, ...], outer: tuple[Argument, ...], depth: int
     ) -> LaunchContext:
-        stripped = strip_prefixes(self.command, words, names_launcher)
-        environment = (*outer, *stripped.environment)
+        stripped = strip_prefixes(self.command, words, names_launcher, outer)
+        environment = stripped.environment
 
         def call(program: Word, following: tuple[Word, ...]) -> Call:
             return Call(
@@ -98,7 +109,8 @@ class _Reading:
             return reader(call(program, following))
         at = launcher_inside(stripped.words)
         if at:
-            return self.read(stripped.words[at:], environment, depth + 1)
+            inner = self.read(stripped.words[at:], environment, depth + 1)
+            return inner if program_name(program) in RUN_ONCE else _perhaps_many(inner, program)
         return _script_only(call(program, following))
 
 
@@ -125,6 +137,22 @@ def launcher_inside(words: tuple[Word, ...]) -> int:
         if not words[at - 1].text.startswith("-") and names_launcher(words[at]):
             return at
     return 0
+
+
+def _perhaps_many(inner: LaunchContext, program: Word) -> LaunchContext:
+    """One process of a program that may start any number of them, such as ``jsrun``."""
+    if inner.launcher is not LauncherName.PYTHON or inner.variable("WORLD_SIZE"):
+        return inner
+    name = program_name(program) if program.known else program.text
+    unknown = Unknown(f"dsguard does not know how many processes {name} starts")
+    return replace(
+        inner,
+        launcher=LauncherName.UNKNOWN,
+        launcher_location=inner.command.locate(program),
+        world_size=unknown,
+        nodes=unknown,
+        processes_per_node=unknown,
+    )
 
 
 def _unread(call: Call, reason: str) -> LaunchContext:

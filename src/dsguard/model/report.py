@@ -90,7 +90,8 @@ class Failure:
 class Report:
     """Everything one call found out.
 
-    ``failures`` and findings of the rule ``internal-error`` make the answer incomplete.
+    ``failures`` and findings of the rule ``internal-error`` make the answer incomplete; where it is
+    ``strict``, so do rules that were skipped.
     ``suppressed`` and ``baselined`` count the findings that are left out because a comment, a
     setting or the baseline says so; ``fixed`` those that are gone because their fix was applied.
     """
@@ -101,6 +102,7 @@ class Report:
     suppressed: int = 0
     baselined: int = 0
     fixed: int = 0
+    strict: bool = False
 
     @property
     def findings(self) -> list[tuple[int, Finding]]:
@@ -109,8 +111,9 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every input was read and every rule ran."""
-        return not self.failures and not self.crashed
+        """Whether every input was read and no rule crashed; if ``strict``, whether all ran."""
+        skipped = self.strict and any(check.skipped for check in self.checks)
+        return not self.failures and not self.crashed and not skipped
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

@@ -234,7 +234,7 @@ class FindingV1(Part):
         description="The numbers that it rests on, and where each came from."
     )
     fix: FixV1 | None = Field(description="A way out; null where dsguard knows none.")
-    url: str | None = Field(description="The page of the rule; null where it has no address.")
+    url: str = Field(description="The page of the rule on the web.")
 
 
 class FailureV1(Part):

@@ -17,7 +17,7 @@ from dsguard.model.finding import Finding, Fix, Severity
 from dsguard.model.report import Check, Report
 from dsguard.model.source import Location, Source, Span
 from dsguard.render.order import distinct_findings
-from dsguard.render.rule_page import rule_url
+from dsguard.render.rule_page import HOME, rule_url
 from dsguard.render.values import json_text
 from dsguard.render.wording import failed, notes, place, reason
 from dsguard.rules import find_rule, page
@@ -25,7 +25,6 @@ from dsguard.rules import find_rule, page
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-HOME = "https://github.com/dsguard/dsguard"
 ROOT = "%SRCROOT%"
 """What relative paths are relative to: the folder that dsguard is run in."""
 
@@ -90,17 +89,16 @@ def _rule(code: str, found: Iterable[tuple[Check, Finding]]) -> dict[str, Any]:
     rule = find_rule(slug)
     if rule is None:
         return descriptor
-    text, url, level = page(rule), rule_url(slug), _LEVEL[rule.meta.severity]
+    text, level = page(rule), _LEVEL[rule.meta.severity]
     descriptor |= {
         "shortDescription": {"text": _sentence(rule.meta.summary)},
         "help": {"text": text, "markdown": text},
+        "helpUri": rule_url(slug),
         "defaultConfiguration": {"level": level},
         "properties": {"tags": ["deepspeed", rule.meta.family], "problem.severity": level},
     }
     if level == "note":
         descriptor["properties"]["problem.severity"] = "recommendation"
-    if url is not None:
-        descriptor["helpUri"] = url
     return descriptor
 
 

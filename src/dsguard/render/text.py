@@ -35,7 +35,7 @@ _TARGET_ORIGIN = {
     TargetOrigin.OPTION: "as --target says",
     TargetOrigin.INSTALLED: "installed here",
     TargetOrigin.PINNED: "pinned in {file}",
-    TargetOrigin.NEWEST_KNOWN: "newest known; no DeepSpeed is installed here",
+    TargetOrigin.NEWEST_KNOWN: "the newest that dsguard knows",
 }
 
 
@@ -51,8 +51,8 @@ def render_text(
     """The whole report as text.
 
     ``columns`` limits the pictures of source lines, None where there is no terminal.
-    ``verbose`` of 1 and more lists the rules that could not be judged. ``quiet`` shows only
-    errors and says nothing where there are none.
+    ``verbose`` of 1 and more lists the rules that could not be judged, as a strict report does.
+    ``quiet`` shows only errors and says nothing where there are none.
     """
     page = _Page(unicode, columns or _UNLIMITED)
     lines: list[Text] = []
@@ -68,7 +68,7 @@ def render_text(
             lines += [*page.finding(finding), Text()]
     for failure in report.failures:
         lines += [*page.failure(failure), Text()]
-    if verbose and not quiet:
+    if report.strict or (verbose and not quiet):
         for check in report.checks:
             if check.skipped:
                 lines += [*page.skipped(check), Text()]

@@ -80,7 +80,7 @@ class DsguardServer(LanguageServer):
             message="\n".join([finding.message, *(f"{k}: {text}" for k, text in notes(finding))]),
             severity=_SEVERITY[finding.severity],
             code=f"{finding.code} {finding.rule}",
-            code_description=lsp.CodeDescription(url) if url else None,
+            code_description=lsp.CodeDescription(url),
             source="dsguard",
             tags=[lsp.DiagnosticTag.Unnecessary]
             if finding.consequence is Consequence.IGNORED and here

@@ -20,8 +20,17 @@ needs_bash = pytest.mark.skipif(BASH is None, reason="bash is not installed")
 
 PROGRAMS = (
     "deepspeed", "torchrun", "accelerate", "python", "python3", "srun", "mpirun", "mpiexec",
-    "singularity", "uv",
+    "singularity", "uv", "jsrun",
 )  # fmt: skip
+_OTHER_SHELLS = {
+    "sbatch": 'for at in $(seq $#); do next=$((at + 1)); if [ "${!at}" = --wrap ]; then '
+    'exec bash -c "${!next}"; fi; done\n'
+    'if [ $# -gt 0 ] && [ -f "${@: -1}" ]; then exec bash "${@: -1}"; fi; exec bash',
+    "ssh": 'while [ "${1:0:1}" = - ]; do shift; done; shift\n'
+    'if [ $# = 0 ]; then exec bash; fi; exec bash -c "$*"',
+    "tmux": 'exec bash -c "${@: -1}"',
+}
+"""Programs that run a text elsewhere, here in its place."""
 _ABSENT = (
     "nvidia-smi", "scontrol", "module", "conda", "pip", "ds_report", "pgrep", "nproc", "hostname",
 )  # fmt: skip
@@ -54,6 +63,10 @@ def commands_run(
     for name in PROGRAMS:
         program = programs / name
         program.write_text(_RECORDER.format(bash=BASH))
+        program.chmod(0o755)
+    for name, text in _OTHER_SHELLS.items():
+        program = programs / name
+        program.write_text(f"#!{BASH}\n{text}\n")
         program.chmod(0o755)
     for name in _ABSENT:
         program = programs / name

@@ -116,6 +116,19 @@ KNOWN = [
     "deepspeed a >log 2>&1 <<< x b",
     "deepspeed a &>/dev/null & wait",
     "trap 'deepspeed no' USR1; deepspeed yes",
+    # Shells inside.
+    "X=$(deepspeed a 'b c'); A=(x $(deepspeed d)); : ${N:-$(deepspeed e)} $((1 + $(deepspeed f)))",
+    'A=1; echo "$(A=2; deepspeed "a $A"; X=$(deepspeed $A))" >/dev/null; deepspeed $A',
+    "A='x y'; X=`deepspeed a $A \"$A\"`",
+    "for x in $(deepspeed a); do :; done; case $(deepspeed b) in x) ;; esac; [[ -n $(deepspeed) ]]",
+    "deepspeed a > >(deepspeed b) < <(deepspeed c)",
+    "A='x y'; export B=2\nbash <<X\ndeepspeed $A \\$B \"q $A\" '\\$B' \\\"x\\\" \\\\\n \\\n c\nX",
+    "A=1; bash -s -- x <<'X'\ndeepspeed a \"b c\"\nexport A=2\ndeepspeed $A\nX\ndeepspeed $A",
+    "bash <<-X >/dev/null\n\tdeepspeed a\n\t\tdeepspeed b\n\tX",
+    "A=x; bash <<< \"deepspeed $A 'b c'\"",
+    "cat > job <<X\n#!/bin/bash\ndeepspeed a \\\n  b\nX\nbash job",
+    "read -r -d '' A <<X\n  a 'b\n c d'\n\nX\ndeepspeed $A \"$A\"",
+    "read -d '' A <<X\na \\\n b\nX\ndeepspeed $A",
 ]
 """Scripts of which every word is certain."""
 
@@ -159,6 +172,10 @@ UNKNOWN = [
     ("deepspeed $((1 / 0))", "$((1 / 0))"),
     ("A=1; bash -c 'deepspeed $A'", "$A"),
     ('A=$(echo 1); C="deepspeed $A"; A=2; eval "$C"', "$A"),
+    ("A=1; bash <<'X'\ndeepspeed $A\nX", "$A"),
+    ("bash <<X\ndeepspeed $(echo 1) x\nX", "$(echo 1)"),
+    ("read -d '' A <<'X'\na \\\nb\nX\ndeepspeed ${A:-1}", "${A:-1}"),
+    ("cat > job <<'X'\n#!/bin/sh\ndeepspeed $N x\nX\nN=1 bash job", "$N"),
 ]
 """Scripts with a word that is not certain: bash's own word must be what the unknown hides."""
 

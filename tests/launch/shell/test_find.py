@@ -77,6 +77,18 @@ def test_files_are_told_by_name_or_first_line(name: str, text: str, read: bool) 
         "python t.py --strategy deepspeed_stage_3",
         "python t.py trainer=ds strategy=deepspeed",
         "uv run train.py --deepspeed ds.json",
+        "X=$(torchrun t.py | tail -1)",
+        "ssh -p 22 node1 'cd /work && torchrun t.py'",
+        "ssh node1 <<X\ntorchrun t.py\nX",
+        "ssh node1 torchrun t.py",
+        "pdsh -w node[1-4] 'torchrun t.py'",
+        "tmux new-session -d -s train 'torchrun t.py'",
+        "tmux send-keys -t train 'torchrun t.py' C-m",
+        "screen -dmS train bash -c 'torchrun t.py'",
+        "sbatch -N 2 --wrap='srun torchrun t.py'",
+        "cat <<X | sbatch\n#!/bin/bash\nsrun torchrun t.py\nX",
+        "jsrun -n 8 python t.py --deepspeed ds.json",
+        "bsub -n 4 torchrun t.py",
         "llamafactory-cli train a.yaml",
         "axolotl train a.yaml",
         "swift sft --model m",
@@ -119,6 +131,13 @@ def test_commands_that_start_a_training(command: str) -> None:
         "axolotl inference a.yaml",
         "swift export --model m",
         "cat <<X\ndeepspeed train.py\nX",
+        "cat > notes.txt <<X\n# Training\ndeepspeed train.py\nX",
+        "python - <<X\ndeepspeed train.py\nX",
+        "bash run.sh <<X\ndeepspeed train.py\nX",
+        "ssh node1 ls",
+        "ssh -p deepspeed",
+        "tmux kill-session -t deepspeed",
+        "echo $(which deepspeed) `which torchrun`",
         "# deepspeed train.py",
         ": deepspeed train.py",
         "'deepspeed train.py'",
@@ -362,7 +381,8 @@ def test_nothing_in_a_script_is_executed(tmp_path: Path, monkeypatch: pytest.Mon
     touch = f"touch {planted}"
     text = (
         f"#!/bin/bash\n{touch}\nX=$({touch})\nY=`{touch}`\n: <({touch})\neval '{touch}'\n"
-        f'bash -c "{touch}"\nsource /dev/stdin <<< "{touch}"\necho x > {planted}\n'
+        f'bash -c "{touch}"\nbash <<X\n{touch}\nX\nssh here {touch}\n'
+        f'source /dev/stdin <<< "{touch}"\necho x > {planted}\n'
         f"deepspeed --num_gpus $({touch}; echo 2) t.py --deepspeed $(({touch}))\n"
     )
     makefile = f"X := $(shell {touch})\nY != {touch}\nall:\n\t{touch}\n\ttorchrun $(X) t.py\n"

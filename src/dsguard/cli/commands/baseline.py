@@ -68,6 +68,7 @@ def create(
     jobs: options.Jobs = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
+    no_env: options.NoEnv = False,
     isolated: options.Isolated = False,
     settings_file: options.SettingsFile = None,
 ) -> None:
@@ -78,7 +79,15 @@ def create(
 
     def judged_by(project: Project) -> Settings:
         return options.settings_of(
-            project, target, world_size, hostfile, gpus_per_node, front_end, select, ignore
+            project,
+            target,
+            world_size,
+            hostfile,
+            gpus_per_node,
+            front_end,
+            select,
+            ignore,
+            no_env=no_env,
         )
 
     with mistakes_told():
@@ -107,6 +116,7 @@ def prune(
     gpus_per_node: options.GpusPerNode = None,
     front_end: options.FrontEnd = None,
     jobs: options.Jobs = None,
+    no_env: options.NoEnv = False,
     isolated: options.Isolated = False,
     settings_file: options.SettingsFile = None,
 ) -> None:
@@ -116,7 +126,9 @@ def prune(
     """
 
     def judged_by(project: Project) -> Settings:
-        return options.settings_of(project, target, world_size, hostfile, gpus_per_node, front_end)
+        return options.settings_of(
+            project, target, world_size, hostfile, gpus_per_node, front_end, no_env=no_env
+        )
 
     with mistakes_told():
         project = load_project(settings_file, isolated=isolated)

@@ -56,6 +56,14 @@ def check(
         FailOn | None,
         typer.Option(help="Exit with 1 from this severity upwards. Default: error."),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Warnings fail too (--fail-on warning), and a rule that is skipped because a "
+            "fact is unknown makes the answer incomplete.",
+        ),
+    ] = False,
     fix: Annotated[
         bool, typer.Option("--fix", help="Apply the fixes that keep what is trained.")
     ] = False,
@@ -96,6 +104,7 @@ def check(
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors.")] = False,
     color: options.Color = ColorChoice.AUTO,
+    no_env: options.NoEnv = False,
     isolated: options.Isolated = False,
     settings_file: options.SettingsFile = None,
     force_exclude: options.ForceExclude = False,
@@ -111,7 +120,15 @@ def check(
 
     def judged_by(project: Project) -> Settings:
         return options.settings_of(
-            project, target, world_size, hostfile, gpus_per_node, front_end, select, ignore
+            project,
+            target,
+            world_size,
+            hostfile,
+            gpus_per_node,
+            front_end,
+            select,
+            ignore,
+            no_env=no_env,
         )
 
     if unsafe_fixes and not (fix or diff):
@@ -147,12 +164,13 @@ def check(
             )
         write_contract(contract, contract_of(inputs[0], checks[0], 2))
     report = make_report(checks, policy, failures)
-    report = replace(report, fixed=sum(one.count for one in fixed))
+    report = replace(report, fixed=sum(one.count for one in fixed), strict=strict)
     text = _text_through(inputs, fixed) if fix else None
     if text is not None:
         emit_utf8(text)
     write_report(report, outputs, verbose=verbose, quiet=quiet, color=color, aside=text is not None)
-    raise typer.Exit(exit_code(report, fail_on or project.settings.fail_on or FailOn.ERROR))
+    bar = fail_on or (FailOn.WARNING if strict else project.settings.fail_on) or FailOn.ERROR
+    raise typer.Exit(exit_code(report, bar))
 
 
 def _show_diff(

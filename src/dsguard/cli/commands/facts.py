@@ -52,6 +52,7 @@ def facts(
     gpus_per_node: options.GpusPerNode = None,
     front_end: options.FrontEnd = None,
     jobs: options.Jobs = None,
+    no_env: options.NoEnv = False,
     isolated: options.Isolated = False,
     settings_file: options.SettingsFile = None,
     output_format: Annotated[
@@ -76,7 +77,7 @@ def facts(
 
     def judged_by(project: Project) -> Settings:
         settings = options.settings_of(
-            project, target, world_size, hostfile, gpus_per_node, front_end
+            project, target, world_size, hostfile, gpus_per_node, front_end, no_env=no_env
         )
         # Facts need no rules: their findings are `dsguard check`'s.
         return replace(settings, rules=())

@@ -75,6 +75,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only findings.")] = False,
     color: options.Color = ColorChoice.AUTO,
     baseline: options.BaselineFile = None,
+    no_env: options.NoEnv = False,
     isolated: options.Isolated = False,
     settings_file: options.SettingsFile = None,
 ) -> None:
@@ -94,11 +95,19 @@ def run(
     with mistakes_told():
         project = load_project(settings_file, isolated=isolated)
         settings = options.settings_of(
-            project, target, world_size, hostfile, gpus_per_node, front_end, select, ignore
+            project,
+            target,
+            world_size,
+            hostfile,
+            gpus_per_node,
+            front_end,
+            select,
+            ignore,
+            no_env=no_env,
         )
         policy = policy_of(project, settings, baseline)
     limit = fail_on or project.settings.fail_on or FailOn.ERROR
-    if world_size is None and seat is not None:
+    if world_size is None and seat is not None and not no_env:
         said = Origin(OriginKind.ENVIRONMENT, argument=seat.variable)
         ranks = replace(settings.options, world_size=seat.world_size, world_size_from=said)
         settings = replace(settings, options=ranks)

@@ -39,6 +39,7 @@ def upgrade_check(
     hostfile: options.Hostfile = None,
     gpus_per_node: options.GpusPerNode = None,
     front_end: options.FrontEnd = None,
+    no_env: options.NoEnv = False,
     isolated: options.Isolated = False,
     settings_file: options.SettingsFile = None,
     color: options.Color = ColorChoice.AUTO,
@@ -55,7 +56,10 @@ def upgrade_check(
             "name a config, or give a launch command after --", param_hint="CONFIG"
         )
     launch.refuse_empty()
-    releases = _release(old, "--from"), _release(new, "--to", newest=True)
+    releases = (
+        _release(old, "--from", look_here=not no_env),
+        _release(new, "--to", newest=True),
+    )
     names = [config] if config is not None else ()
     with mistakes_told():
         settings = options.settings_of(
@@ -65,6 +69,7 @@ def upgrade_check(
             hostfile,
             gpus_per_node,
             front_end,
+            no_env=no_env,
         )
     inputs, failures = collect(names, launch.command(), settings)
     look = stdout_look(color)
@@ -80,11 +85,13 @@ def upgrade_check(
     raise typer.Exit(int(worse))
 
 
-def _release(text: str | None, option: str, *, newest: bool = False) -> Version:
+def _release(
+    text: str | None, option: str, *, newest: bool = False, look_here: bool = True
+) -> Version:
     if text is None and newest:
         return NEWEST_KNOWN
     try:
-        target = resolve_target(text)
+        target = resolve_target(text, look_here=look_here)
     except TargetError as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
     if target.origin is TargetOrigin.NEWEST_KNOWN:

@@ -229,7 +229,7 @@ class _Launch:
         if isinstance(named, Known):
             at = named.origin.location or self.call.location
             return read_accelerate_config(surroundings.folder / named.value, named.value, at)
-        path = surroundings.accelerate_config
+        path = surroundings.environ.accelerate_config
         if path is None or self.scan.has("cpu"):
             return None
         return read_accelerate_config(path, str(path), self.call.location)

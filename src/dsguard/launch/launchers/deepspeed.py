@@ -84,7 +84,8 @@ def read(call: Call) -> LaunchContext:
     several = isinstance(counts.nodes, Known) and counts.nodes.value > 1
     if several or scan.has("force_multi"):
         variable = call.variable("DS_ENV_FILE")
-        troubles = (*troubles, *env_file_troubles(call.surroundings.folder, variable))
+        here = call.surroundings
+        troubles = (*troubles, *env_file_troubles(here.folder, here.environ.home, variable))
     return call.context(LauncherName.DEEPSPEED, scan, counts, module=module, troubles=troubles)
 
 

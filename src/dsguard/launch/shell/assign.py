@@ -159,12 +159,18 @@ def _unset(expander: Expander, node: Simple, fields: list[Field]) -> None:
 
 
 def _read(expander: Expander, node: Simple, fields: list[Field]) -> None:
-    """``read`` sets what nobody knows, but for ``IFS=, read -a NAME <<< TEXT``."""
+    """``read`` sets what nobody knows.
+
+    It is known of ``IFS=, read -a NAME <<< TEXT`` and of ``read -d '' NAME << EOF``.
+    """
     texts = [text_of(field.chunks) for field in fields[1:]]
     names = [text for text in texts if text.isidentifier()]
     for name in names:
         expander.state.forget(name)
     letters = "".join(text[1:] for text in texts if text.startswith("-"))
+    if set(letters) - {"r"} == {"d"} and "" in texts and node.documents and len(names) == 1:
+        _read_document(expander, node, names[0], raw="r" in letters)
+        return
     separators = [a.value for a in node.assignments if a.name == "IFS" and a.value is not None]
     if set(letters) - {"r"} != {"a"} or node.here is None or len(separators) != 1 or not names:
         return
@@ -177,6 +183,18 @@ def _read(expander: Expander, node: Simple, fields: list[Field]) -> None:
     items = text.removesuffix(separator).split(separator) if text else []
     content = Array(tuple((Chunk(item, places),) if item else () for item in items))
     expander.state.assign(names[-1], content, places[-1])
+
+
+def _read_document(expander: Expander, node: Simple, name: str, *, raw: bool) -> None:
+    """All lines; white space around them goes, unless ``IFS`` is set."""
+    lines = expander.document(node.documents[-1])
+    if lines is None or node.assignments or (not raw and "\\" in lines.text):
+        return
+    start = len(lines.text) - len(lines.text.lstrip(" \t\n"))
+    content = lines.slice(start, max(len(lines.text.rstrip(" \t\n")), start))
+    document = node.documents[-1]
+    place = expander.text.places(document.start, document.end)[-1]
+    expander.state.assign(name, content, place)
 
 
 def _set_named(expander: Expander, node: Simple, fields: list[Field]) -> None:

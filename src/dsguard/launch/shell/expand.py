@@ -14,16 +14,25 @@ from typing import Literal as Choice
 from typing import NamedTuple
 
 from dsguard.launch.shell.arithmetic import evaluate
+from dsguard.launch.shell.parse import Parser
 from dsguard.launch.shell.state import Array, Content, State, Variable
-from dsguard.launch.shell.syntax import Arithmetic, Literal, Parameter, Part, RawWord
+from dsguard.launch.shell.syntax import (
+    Arithmetic,
+    HereDocument,
+    Literal,
+    Parameter,
+    Part,
+    RawWord,
+)
 from dsguard.launch.shell.text import Chunk, Text, Value, hulls, is_known, text_of
-from dsguard.launch.words import Word
+from dsguard.launch.words import ShellSyntaxError, Word
 from dsguard.model.source import Span
 
 _LARGEST = 1 << 18
 """The values of variables in one command have no more characters than this."""
 _FIELDS = re.compile(r"[ \t\n]+|[^ \t\n]+")
 _GLOB = re.compile(r"[*?]")
+_BEHIND_TABS = re.compile(r"^\t*([^\n]*\n?)", re.MULTILINE)
 _BRACES = re.compile(r"\{([^{}\s]*)\}")
 _ALWAYS_SET = frozenset(
     (
@@ -88,7 +97,25 @@ class Expander:
 
     def value(self, word: RawWord) -> Value:
         """The value of an assignment: nothing is split."""
-        return self._joined(self._pieces(word.parts))
+        return self.joined(word.parts)
+
+    def joined(self, parts: Iterable[Part]) -> Value:
+        """Parts as one value."""
+        return self._joined(self._pieces(parts))
+
+    def document(self, document: HereDocument) -> Text | None:
+        """The lines of a here-document; None where they are none that bash could read."""
+        text = Text(self.text.slice(document.start, document.end))
+        if document.tabs:
+            lines = _BEHIND_TABS.finditer(text.text)
+            text = Text([chunk for line in lines for chunk in text.slice(*line.span(1))])
+        if document.quoted:
+            return text
+        try:
+            parts = Parser(text.text).here_document()
+        except ShellSyntaxError:
+            return None
+        return Text(Expander(text, self.state).joined(parts))
 
     def array(self, words: Sequence[RawWord]) -> Array | None:
         """The items of ``(...)``; None for an associative array."""

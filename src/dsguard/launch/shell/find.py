@@ -102,12 +102,12 @@ def _reader(source: Source) -> Callable[[Source], list[Met]] | None:
 
 def _script(source: Source) -> list[Met]:
     text = Text.written(source.text, 0, len(source.text))
-    return walk(text, job_state(directives(source)))
+    return walk(text, job_state(directives(source)), source)
 
 
 def _makefile(source: Source) -> list[Met]:
-    return [met for recipe in recipes(source) for met in walk(recipe, State())]
+    return [met for recipe in recipes(source) for met in walk(recipe, State(), source)]
 
 
 def _markdown(source: Source) -> list[Met]:
-    return [met for fence in fences(source) for met in walk(fence, State())]
+    return [met for fence in fences(source) for met in walk(fence, State(), source)]

@@ -17,6 +17,7 @@ from dsguard.launch.shell.syntax import (
     Chain,
     Function,
     Group,
+    HereDocument,
     If,
     Loop,
     Negation,
@@ -50,11 +51,6 @@ class Parsed(NamedTuple):
     error: ShellSyntaxError | None
 
 
-class _Heredoc(NamedTuple):
-    delimiter: str
-    tabs: bool
-
-
 def parse(text: str) -> Parsed:
     """Parse a whole text."""
     return Parser(text).whole()
@@ -65,7 +61,7 @@ class Parser(WordParser):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.heredocs: list[_Heredoc] = []
+        self.heredocs: list[HereDocument] = []
         self.comments: set[Span] = set()
 
     def whole(self) -> Parsed:
@@ -80,16 +76,17 @@ class Parser(WordParser):
         except ShellSyntaxError as error:
             return Parsed(tuple(chains), error)
 
-    def commands_until(self, end: str, start: int) -> None:
-        """Skip the commands of an expansion that starts at ``start``, and its ``end``."""
+    def commands_until(self, end: str, start: int) -> Block:
+        """The commands of an expansion that starts at ``start``, and skip its ``end``."""
+        chains: list[Chain] = []
         while True:
             self._skip_between()
             if self.at >= len(self.text):
                 raise ShellSyntaxError("an expansion is not closed", start)
             if self.text.startswith(end, self.at):
                 self.at += len(end)
-                return
-            self._chain()
+                return tuple(chains)
+            chains.append(self._chain())
 
     def at_end(self) -> bool:
         """Whether nothing but blanks and comments is left."""
@@ -170,6 +167,7 @@ class Parser(WordParser):
 
     def _skip_heredocs(self) -> None:
         for heredoc in self.heredocs:
+            heredoc.start = heredoc.end = self.at
             while self.at < len(self.text):
                 end = self.text.find("\n", self.at)
                 end = len(self.text) if end == -1 else end
@@ -177,6 +175,7 @@ class Parser(WordParser):
                 self.at = min(end + 1, len(self.text))
                 if (line.lstrip("\t") if heredoc.tabs else line) == heredoc.delimiter:
                     break
+                heredoc.end = self.at
         self.heredocs.clear()
 
     def _chain(self) -> Chain:
@@ -379,13 +378,19 @@ class Parser(WordParser):
         start = self.at
         assignments: list[Assignment] = []
         words: list[RawWord] = []
-        here: RawWord | None = None
+        here: list[RawWord] = []
+        documents: list[HereDocument] = []
+        targets: list[RawWord] = []
         while self.at < len(self.text):
             self._skip_blank()
             before = self.at
             redirection = _REDIRECTION.match(self.text, self.at)
             if redirection is not None:
-                here = self._redirection(redirection) or here
+                found = self._redirection(redirection)
+                if isinstance(found, HereDocument):
+                    documents.append(found)
+                else:
+                    (here if redirection[1] == "<<<" else targets).append(found)
                 continue
             declares = not words or words[0].plain in DECLARATIONS
             if declares and _ASSIGNMENT.match(self.text, self.at):
@@ -399,7 +404,15 @@ class Parser(WordParser):
         if self.at == start:
             sign = self.text[self.at : self.at + 1] or "the end"
             raise ShellSyntaxError(f"{sign} stands where a command should", self.at)
-        return Simple(start, self.at, tuple(assignments), tuple(words), here)
+        return Simple(
+            start,
+            self.at,
+            tuple(assignments),
+            tuple(words),
+            here[-1] if here else None,
+            tuple(documents),
+            tuple(targets),
+        )
 
     def _assignment(self) -> Assignment:
         start = self.at
@@ -422,14 +435,17 @@ class Parser(WordParser):
                 raise ShellSyntaxError(f"the array {name} is not closed", start)
             items.append(item)
 
-    def _redirection(self, found: re.Match[str]) -> RawWord | None:
+    def _redirection(self, found: re.Match[str]) -> RawWord | HereDocument:
         self.at = found.end()
         self._skip_blank()
         target = self.word()
         if found[1] in ("<<", "<<-"):
-            delimiter = re.sub(r"[\\'\"]", "", self.text[target.start : target.end])
-            self.heredocs.append(_Heredoc(delimiter, found[1] == "<<-"))
-        return target if found[1] == "<<<" else None
+            written = self.text[target.start : target.end]
+            delimiter = re.sub(r"[\\'\"]", "", written)
+            document = HereDocument(delimiter, found[1] == "<<-", delimiter != written)
+            self.heredocs.append(document)
+            return document
+        return target
 
     def _skip_redirections(self) -> None:
         self._skip_blank()

@@ -14,7 +14,7 @@ from dsguard.launch.launchers import srun
 from dsguard.launch.options import OptionTable, getopt
 from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.launch.shell.state import State, Variable
-from dsguard.launch.shell.text import Chunk
+from dsguard.launch.shell.text import Chunk, Text
 from dsguard.model.source import Source, Span
 
 _OPTIONS = OptionTable(
@@ -44,24 +44,35 @@ _SET_BY_SLURM = (
 )  # fmt: skip
 
 
-def directives(source: Source) -> tuple[Argument, ...]:
-    """The options in ``#SBATCH`` lines, up to the first command."""
+def directives(source: Source, text: Text | None = None) -> tuple[Argument, ...]:
+    """The options in ``#SBATCH`` lines, up to the first command.
+
+    ``text`` is a job script that stands in ``source``; by default it is all of it.
+    """
+    if text is None:
+        text = Text.written(source.text, 0, len(source.text))
     found: list[Argument] = []
-    for span in _lines(source.text):
-        words = _words(source, span)
+    for span in _lines(text.text):
+        words = _words(text, span)
         found.extend(scan_getopt(Command(source, words), words, _OPTIONS).arguments)
     return tuple(found)
 
 
-def job_state(options: Sequence[Argument]) -> State:
-    """The shell in which a job script starts.
+def command_line(source: Source, words: Sequence[Word]) -> tuple[Argument, ...]:
+    """The options behind ``sbatch`` on its command line."""
+    return scan_getopt(Command(source, tuple(words)), words, _OPTIONS).arguments
+
+
+def job_state(options: Sequence[Argument], submitted_from: State | None = None) -> State:
+    """The shell in which a job script starts; it inherits from where it is submitted.
 
     Of a script without directives nothing is assumed. Of the others, what no directive says is
     not known: it may stand on the command line of ``sbatch``.
     """
+    state = State() if submitted_from is None else submitted_from.child()
     if not options:
-        return State()
-    state = State({name: Variable(None) for name in _SET_BY_SLURM})
+        return state
+    state.variables.update((name, Variable(None)) for name in _SET_BY_SLURM)
     given = {option.name: option for option in options}
     nodes = _nodes(given)
     per_node = given.get("ntasks_per_node")
@@ -94,14 +105,14 @@ def _lines(text: str) -> Iterator[Span]:
         at = end + 1
 
 
-def _words(source: Source, span: Span) -> tuple[Word, ...]:
+def _words(text: Text, span: Span) -> tuple[Word, ...]:
     """The words of one line; it is no command, so nothing in it is expanded and no sign ends it."""
     found: list[Word] = []
-    for piece in _WORD.finditer(source.text, span.start, span.end):
+    for piece in _WORD.finditer(text.text, span.start, span.end):
         if piece[0].startswith("#"):
             break
-        text = re.sub(r"[\"']", "", piece[0])
-        found.append(Word(text, Span(*piece.span()), "$" not in text))
+        word, known = re.sub(r"[\"']", "", piece[0]), text.known(*piece.span())
+        found.append(Word(word, text.places(*piece.span())[-1], known and "$" not in word))
     return tuple(found)
 
 

@@ -9,19 +9,15 @@ from dsguard.launch.context import Command, Word
 from dsguard.launch.launchers import mpi, python, srun
 from dsguard.launch.options import OptionTable
 from dsguard.launch.prefixes import program_name, strip_prefixes
-from dsguard.launch.read import launcher_inside, names_launcher
+from dsguard.launch.read import RUN_ONCE, launcher_inside, names_launcher
 from dsguard.launch.scan_getopt import scan_getopt
 
 _TASKS: dict[str, OptionTable] = {
     name: launcher.OPTIONS for launcher in (srun, mpi) for name in launcher.PROGRAMS
 }
-_WRAPPERS = frozenset(
-    (
-        "apptainer", "catchsegv", "ch-run", "docker", "dumb-init", "enroot", "ncu", "nsys", "perf",
-        "podman", "py-spy", "rocprof", "shifter", "singularity", "strace", "tini", "xvfb-run",
-    )
-)  # fmt: skip
-"""Programs that run the command behind their options."""
+_TASK_LAUNCHERS = frozenset(("aprun", "flux", "ibrun", "jsrun", "prun"))
+"""Programs that start the command behind their options as some number of tasks."""
+_RUN_ANOTHER = RUN_ONCE | _TASK_LAUNCHERS
 _SUBCOMMANDS = {
     "accelerate": ("launch",),
     "accelerate.commands.accelerate_cli": ("launch",),
@@ -78,7 +74,7 @@ def _start(command: Command, words: tuple[Word, ...], depth: int) -> Start | Non
         return _python(command, rest)
     if names_launcher(program):
         return _launcher(name, rest)
-    at = launcher_inside(stripped.words) if not program.known or name in _WRAPPERS else 0
+    at = launcher_inside(stripped.words) if not program.known or name in _RUN_ANOTHER else 0
     if at:
         return _start(command, stripped.words[at:], depth + 1)
     script = name.endswith(".py") or (

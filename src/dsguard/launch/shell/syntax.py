@@ -42,11 +42,15 @@ class Arithmetic(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """What only a running shell could know: ``$(...)``, backticks, ``<(...)``, ``${!name}``."""
+    """What only a running shell could know: ``$(...)``, backticks, ``<(...)``, ``${!name}``.
+
+    ``commands`` are those that it runs; of backticks they are not parsed.
+    """
 
     start: int
     end: int
     quoted: bool
+    commands: Block = ()
 
 
 Part: TypeAlias = Literal | Parameter | Arithmetic | Hidden
@@ -79,11 +83,27 @@ class Assignment(NamedTuple):
     items: tuple[RawWord, ...] | None
 
 
+@dataclass(eq=False, slots=True)
+class HereDocument:
+    """The lines behind ``<<`` up to the delimiter; with ``tabs`` (``<<-``) their tabs do not count.
+
+    Nothing in a ``quoted`` one is expanded. ``start`` and ``end`` are set where the parser gets to
+    its lines, which is behind the command that it belongs to.
+    """
+
+    delimiter: str
+    tabs: bool
+    quoted: bool
+    start: int = 0
+    end: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Simple:
     """A simple command: its words, with assignments before them or, for ``export``, among them.
 
-    ``here`` is the word behind ``<<<``.
+    ``here`` is the word behind ``<<<``, ``documents`` stand behind ``<<``; ``targets`` are the
+    words behind all other redirections.
     """
 
     start: int
@@ -91,6 +111,8 @@ class Simple:
     assignments: tuple[Assignment, ...]
     words: tuple[RawWord, ...]
     here: RawWord | None
+    documents: tuple[HereDocument, ...] = ()
+    targets: tuple[RawWord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

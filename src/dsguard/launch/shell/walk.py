@@ -9,7 +9,7 @@ Nothing is executed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
@@ -25,26 +25,39 @@ from dsguard.launch.shell.assign import (
 )
 from dsguard.launch.shell.conditions import choose, decide, decide_block
 from dsguard.launch.shell.expand import Expander, Field, placed_words
+from dsguard.launch.shell.handed import (
+    Handed,
+    Where,
+    handed_as_input,
+    handed_in_words,
+    spaced,
+)
 from dsguard.launch.shell.parse import DECLARATIONS, parse
+from dsguard.launch.shell.slurm import command_line, directives, job_state
 from dsguard.launch.shell.state import Array, Definition, State, Variable, merged
 from dsguard.launch.shell.syntax import (
+    Arithmetic,
     Block,
     Calculation,
     Case,
     Chain,
     Function,
     Group,
+    Hidden,
     If,
     Loop,
     Negation,
     Node,
+    Parameter,
+    Part,
     Pipeline,
+    RawWord,
     Simple,
     Test,
 )
-from dsguard.launch.shell.text import Chunk, Text, Value, is_known, text_of
+from dsguard.launch.shell.text import Text, is_known, text_of
 from dsguard.launch.words import Word
-from dsguard.model.source import Span
+from dsguard.model.source import Source, Span
 
 _BUDGET = 50_000
 """How much work one script is worth: commands walked, and variables copied for branches."""
@@ -57,6 +70,8 @@ _SETS_UP = re.compile(
 )
 """Files to ``source`` that set up programs, not the variables of a training script."""
 _RESIZES = re.compile(r"-[nN]|--ntasks|--nodes|--gpus|--gres")
+_ESCAPED = re.compile(r"\\[$`\\]")
+"""Inside backticks a backslash takes the meaning from these."""
 _HOOK = re.compile(r"(conda|mamba|micromamba|pyenv|ssh-agent|direnv|modulecmd)\b")
 _SUCCEEDS = frozenset(
     (
@@ -81,9 +96,12 @@ class Met(NamedTuple):
     folder: str | None
 
 
-def walk(text: Text, state: State) -> list[Met]:
-    """All commands of a script, from the state in which it starts."""
-    walker = _Walker()
+def walk(text: Text, state: State, source: Source | None = None) -> list[Met]:
+    """All commands of a script, from the state in which it starts.
+
+    ``source`` is the file that the text stands in, for jobs that are written in it.
+    """
+    walker = _Walker(source or Source("<script>", text.text, is_file=False))
     try:
         walker.text(text, state)
         for function in [f for f in walker.defined.values() if id(f) not in walker.called]:
@@ -99,6 +117,7 @@ class _BudgetError(Exception):
 
 @dataclass
 class _Walker:
+    file: Source
     met: dict[Met, None] = field(default_factory=dict)
     defined: dict[int, Definition] = field(default_factory=dict)
     called: set[int] = field(default_factory=set)
@@ -195,6 +214,7 @@ class _Walk:
             calculate(node.text, state)
         else:
             assert isinstance(node, Test)
+            self._substitutions(node.words, state)
 
     def _chain(self, chain: Chain, state: State) -> None:
         if chain.background:
@@ -235,6 +255,7 @@ class _Walk:
         self._join(state, results if decided else [*results, otherwise])
 
     def _case(self, node: Case, state: State) -> None:
+        self._substitutions([node.word], state)
         chosen = choose(node, Expander(self.source, state, by_itself=True))
         branches = [self._branch(body, state) for _, body in node.arms]
         if chosen is None or (chosen < len(branches) and branches[chosen].ended):
@@ -261,6 +282,7 @@ class _Walk:
         if decide_block(node.condition, Expander(self.source, state, by_itself=True)) is False:
             # Its commands are met all the same, but change nothing that follows.
             state = self.walker.branch(state)
+        self._substitutions(node.words or (), state)
         values = Expander(self.source, state).fields(node.words or ())
         if node.name:
             only = values[0].chunks if len(values) == 1 and is_known(values[0].chunks) else None
@@ -288,6 +310,11 @@ class _Walk:
         state.become(merged(before, state))
 
     def _simple(self, node: Simple, state: State) -> None:
+        for assignment in node.assignments:
+            self._substitutions([assignment.value] if assignment.value else (), state)
+            self._substitutions(assignment.items or (), state)
+        here = [node.here] if node.here is not None else []
+        self._substitutions([*node.words, *here, *node.targets], state)
         expander = Expander(self.source, state)
         fields = expander.fields(node.words)
         self.walker.step(expander.inserted // 100)
@@ -313,6 +340,63 @@ class _Walk:
             self._meet([*self._settings(node, expander), *fields], expander, node)
             state.ended = state.ended or (name == "exec" and len(fields) > 1)
 
+    def _substitutions(self, words: Iterable[RawWord], state: State) -> None:
+        """Walk the commands of ``$(...)``: each runs in a shell of its own."""
+        for word in words:
+            for part in word.parts:
+                self._substitution(part, state)
+
+    def _substitution(self, part: Part, state: State) -> None:
+        if isinstance(part, Parameter):
+            for inner in part.argument:
+                self._substitution(inner, state)
+        elif isinstance(part, Arithmetic):
+            for inner in part.parts:
+                self._substitution(inner, state)
+        elif isinstance(part, Hidden) and self.source.known(part.start, part.end):
+            if part.commands:
+                self.block(part.commands, self.walker.branch(state))
+            elif self.source.text.startswith("`", part.start):
+                inside = Text(self.source.slice(part.start + 1, part.end - 1))
+                if not _ESCAPED.search(inside.text):
+                    self._deeper(inside, self.walker.branch(state))
+
+    def _deeper(self, text: Text, state: State, before: Sequence[Field] = ()) -> None:
+        """Walk a text that stands in this one; ``before`` starts the shell that runs it."""
+        if self.walker.depth >= _DEEPEST:
+            return
+        outer = self.walker.outer
+        self.walker.outer = (*outer, *before)
+        self.walker.depth += 1
+        self.walker.text(text, state)
+        self.walker.depth -= 1
+        self.walker.outer = outer
+
+    def _hand(self, handed: Handed, expander: Expander, node: Simple) -> None:
+        """Walk a text that a command hands to another shell."""
+        if handed.where is Where.HERE:
+            self._deeper(handed.text, _child(expander, node, handed.before), handed.before)
+            return
+        outer, self.walker.outer = self.walker.outer, ()
+        if handed.where is Where.APART:
+            self._deeper(handed.text, State(folder=None, foreign=True))
+        else:
+            options = (
+                *directives(self.walker.file, handed.text),
+                *command_line(self.walker.file, placed_words(handed.before)[1:]),
+            )
+            self._deeper(handed.text, job_state(options, expander.state))
+        self.walker.outer = outer
+
+    def _input(self, node: Simple, expander: Expander) -> Iterable[Text]:
+        """What a command gets through standard input from this text."""
+        if node.here is not None:
+            yield Text(expander.value(node.here))
+        for document in node.documents:
+            lines = expander.document(document)
+            if lines is not None:
+                yield lines
+
     def _settings(self, node: Simple, expander: Expander) -> list[Field]:
         """``NAME=value`` before a command, as words of it."""
         found: list[Field] = []
@@ -327,17 +411,19 @@ class _Walk:
     def _meet(self, fields: list[Field], expander: Expander, node: Simple) -> None:
         """A command that is no builtin; the text of ``bash -c`` is walked in its place."""
         state = expander.state
+        for text in self._input(node, expander):
+            handed = handed_as_input(fields, text)
+            if handed is not None:
+                self._hand(handed, expander, node)
+        handed = handed_in_words(fields)
         words = placed_words(fields[:_MOST_WORDS])
-        inside = shell_text(words)
-        if inside is not None and self.walker.depth < _DEEPEST:
+        inside = shell_text(words) if handed is None else None
+        if handed is not None:
+            self._hand(handed, expander, node)
+        elif inside is not None and self.walker.depth < _DEEPEST:
             shell, at = inside
             child = _child(expander, node, fields[:shell])
-            before = self.walker.outer
-            self.walker.outer = (*before, *fields[:shell])
-            self.walker.depth += 1
-            self.walker.text(Text(fields[at].chunks), child)
-            self.walker.depth -= 1
-            self.walker.outer = before
+            self._deeper(Text(fields[at].chunks), child, fields[:shell])
         elif not self.walker.trial:
             everything = placed_words([*self.walker.outer, *fields][:_MOST_WORDS])
             self.walker.met[Met(everything, exported(state), state.folder)] = None
@@ -360,14 +446,11 @@ class _Walk:
             state.foreign = True
 
     def evaluate(self, fields: list[Field], state: State) -> None:
-        text = Text(_spaced([field.chunks for field in fields[1:]]))
+        text = Text(spaced([field.chunks for field in fields[1:]]))
         hidden = [chunk.text for chunk in text.chunks if not chunk.known]
         if not all(_HOOK.search(part) for part in hidden):
             state.foreign = True
-        if self.walker.depth < _DEEPEST:
-            self.walker.depth += 1
-            self.walker.text(text, state)
-            self.walker.depth -= 1
+        self._deeper(text, state)
 
     def leave(self, fields: list[Field], state: State) -> None:
         if text_of(fields[0].chunks) == "return" and self.walker.returns:
@@ -401,16 +484,6 @@ def _child(expander: Expander, node: Simple, before: Sequence[Field]) -> State:
             if name.startswith("SLURM_"):
                 child.forget(name)
     return child
-
-
-def _spaced(values: Sequence[Value]) -> list[Chunk]:
-    """Several values with a blank between them."""
-    chunks: list[Chunk] = []
-    for value in values:
-        if chunks:
-            chunks.append(Chunk(" ", chunks[-1].places))
-        chunks.extend(value)
-    return chunks
 
 
 def _succeeds(node: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dsguard.launch.shell.syntax import Arithmetic, Hidden, Literal, Parameter, Part, RawWord
+from dsguard.launch.shell.syntax import Arithmetic, Block, Hidden, Literal, Parameter, Part, RawWord
 from dsguard.launch.words import ShellSyntaxError
 
 BLANK = " \t\r"
@@ -39,8 +39,8 @@ class WordParser:
         self.at = 0
         self.depth = 0
 
-    def commands_until(self, end: str, start: int) -> None:
-        """Skip the commands of an expansion that starts at ``start``, and its ``end``."""
+    def commands_until(self, end: str, start: int) -> Block:
+        """The commands of an expansion that starts at ``start``, and skip its ``end``."""
         raise NotImplementedError
 
     def nested(self, parse: Callable[[], None]) -> None:
@@ -91,6 +91,18 @@ class WordParser:
             found = run.match(self.text, start)
             self.at = found.end() if found else start + 1
             parts.append(Literal(start, self.at, quoted, self.text[start : self.at]))
+
+    def here_document(self) -> tuple[Part, ...]:
+        """The whole text as the lines of a here-document, in which a double quote is no sign."""
+        parts: list[Part] = []
+        while self.at < len(self.text):
+            quote = self.at + self.text.startswith('\\"', self.at)
+            if self.text.startswith('"', quote):
+                parts.append(Literal(self.at, quote + 1, True, self.text[self.at : quote + 1]))
+                self.at = quote + 1
+            else:
+                self._part(parts, _RUN_QUOTED, True)
+        return tuple(parts)
 
     def _single_quoted(self, parts: list[Part]) -> None:
         start = self.at + 1
@@ -163,8 +175,9 @@ class WordParser:
     def _substitution(self, parts: list[Part], opening: int, quoted: bool) -> None:
         start = self.at
         self.at += opening
-        self.nested(lambda: self.commands_until(")", start))
-        parts.append(Hidden(start, self.at, quoted))
+        found: list[Block] = []
+        self.nested(lambda: found.append(self.commands_until(")", start)))
+        parts.append(Hidden(start, self.at, quoted, found[0]))
 
     def _closing_parentheses(self, start: int) -> int | None:
         """Where the ``))`` stands that ends an expression; None where another thing is meant."""

@@ -214,6 +214,11 @@ class LibraryCalls:
                 stages=_stages(model) if pipeline else None,
                 has_scheduler=isinstance(passed.get("lr_scheduler", (None,))[0], (Made, Instance)),
                 complete=not arguments.starred,
+                made_by={
+                    name: value.name
+                    for name, (value, _) in passed.items()
+                    if isinstance(value, Made)
+                },
             )
         )
         if model is not None:

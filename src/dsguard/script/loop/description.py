@@ -192,7 +192,8 @@ DictValue: TypeAlias = "Amount | Counted | DictLiteral | tuple[DictEntry, ...]"
 class Engine:
     """An engine of the script.
 
-    ``name`` is what the script calls it. ``passed`` says where each argument of the call stands;
+    ``name`` is what the script calls it. ``passed`` says where each argument of the call stands,
+    ``made_by`` the dotted name of the call that plainly makes it, such as ``torch.optim.AdamW``;
     ``complete`` is False where ``**`` passes more. ``targets`` are the names that the result is
     unpacked into, None where it is not unpacked on the spot. ``blocks`` stand around the call.
     ``has_scheduler`` says that it plainly gets one, and not perhaps None. ``stages`` is the
@@ -211,6 +212,7 @@ class Engine:
     stages: Given | None = None
     has_scheduler: bool = False
     complete: bool = True
+    made_by: Mapping[str, str] = field(default_factory=dict)
 
 
 class Does(str, Enum):

@@ -326,6 +326,11 @@ class Methods:
                         kind: module.locate(a) for kind, a in zip(kinds, node.args, strict=True)
                     },
                     blocks=tuple(self._notes.blocks),
+                    made_by={
+                        kind: value.name
+                        for kind, value in zip(kinds, arguments.positional, strict=True)
+                        if isinstance(value, Made)
+                    },
                 )
             )
         else:

@@ -1,0 +1,72 @@
+"""How many processes take part, where the front end has a say in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsguard.frontends.base import FrontEnd, FrontEndName
+from dsguard.frontends.requests import Request, Requests
+from dsguard.launch.context import LaunchContext, LauncherName
+from dsguard.launch.counts import product
+from dsguard.model.fact import Fact, Known, Unknown
+
+
+def processes(launch: LaunchContext | None, front_end: FrontEnd | None, requests: Requests) -> Fact:
+    """All processes of the job.
+
+    Lightning's Trainer starts one for each of its devices where nobody has started them, and
+    counts Slurm's tasks itself: lightning/fabric/plugins/environments (``LightningEnvironment``,
+    ``SLURMEnvironment``, ``TorchElasticEnvironment``).
+    """
+    lightning = front_end is not None and front_end.name is FrontEndName.LIGHTNING
+    if lightning and (launch is None or _started_alone(launch)):
+        return _of_trainer(requests)
+    if launch is None:
+        return Unknown("no launch command was given")
+    read = launch.world_size
+    if lightning and launch.launcher is LauncherName.SRUN and isinstance(read, Unknown):
+        return product(launch.nodes, launch.processes_per_node)
+    return read
+
+
+def _started_alone(launch: LaunchContext) -> bool:
+    alone = launch.launcher in (LauncherName.PYTHON, LauncherName.UNKNOWN)
+    return alone and launch.variable("WORLD_SIZE") is None
+
+
+def _of_trainer(requests: Requests) -> Fact:
+    """``Trainer(devices=…, num_nodes=…)``."""
+    devices = requests.parameter("Trainer", "devices", "auto")
+    nodes = requests.parameter("Trainer", "num_nodes", 1)
+    if devices is None or nodes is None:
+        return Unknown("the Lightning Trainer's devices and num_nodes decide")
+    count = _count(devices.value)
+    if count is None:
+        return Unknown("the Lightning Trainer starts a process for each device that it finds")
+    return product(_known(nodes, nodes.value), _known(devices, count))
+
+
+def _known(request: Request, value: Any) -> Fact:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        return Unknown(f"{request.flag} is {value!r}")
+    return Known(value, request.origin)
+
+
+def _count(devices: Any) -> int | None:
+    """How many devices are meant by a number, a list of them, or either as text.
+
+    None for all there are (``"auto"``, ``-1``), and for what Lightning does not take.
+    """
+    if isinstance(devices, str):
+        text = devices.strip()
+        if text.isdecimal():
+            return int(text)
+        numbers = [part.strip() for part in text.split(",") if part.strip()]
+        return len(numbers) if "," in text and all(n.isdecimal() for n in numbers) else None
+    if isinstance(devices, (list, tuple)):
+        return len(devices)
+    if isinstance(devices, int) and not isinstance(devices, bool) and devices > 0:
+        return devices
+    return None

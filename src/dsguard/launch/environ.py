@@ -1,0 +1,85 @@
+"""The shell that a launch command is typed in: the variables it hands on, and its user's files.
+
+Only names that a launcher reads to choose hosts, devices and processes are taken over; whatever
+else an environment holds, such as keys and tokens, is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dsguard.launch.context import Argument
+from dsguard.model.fact import OriginKind
+from dsguard.model.source import Location, Source, Span
+
+READ = re.compile(
+    r"CUDA_VISIBLE_DEVICES|DS_ENV_FILE|PET_\w+|RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR"
+    r"|NNODES|MIN_NNODES|MAX_NNODES|NPROC_PER_NODE|RDZV_ID|FORCE_TORCHRUN|USE_RAY|USE_MCA|USE_V1"
+    r"|ALLOW_EXTRA_ARGS|SLURM_(?:JOB_NUM_NODES|NNODES|NTASKS|NPROCS|NTASKS_PER_NODE)",
+    re.ASCII,
+)
+"""Variables of DeepSpeed, torchrun, Slurm, LLaMA-Factory and ms-swift."""
+
+
+@dataclass(frozen=True)
+class Environ:
+    """What a launch gets from the shell without a word in the command.
+
+    ``home`` is the home folder of whoever launches, None where there is none.
+    ``accelerate_config`` is the file that ``accelerate launch`` reads without ``--config_file``,
+    None where it does not exist.
+    """
+
+    variables: tuple[Argument, ...] = ()
+    home: Path | None = None
+    accelerate_config: Path | None = None
+
+
+NO_ENVIRON = Environ()
+"""Of a launch that somebody starts somewhere else."""
+
+
+def read_environ(variables: Mapping[str, str], home: Path | None) -> Environ:
+    """The environment of a shell with these variables, of a user with this home folder."""
+    return Environ(
+        tuple(
+            _argument(name, value)
+            for name, value in sorted(variables.items())
+            if READ.fullmatch(name)
+        ),
+        home,
+        _accelerate_config(variables, home),
+    )
+
+
+def _argument(name: str, value: str) -> Argument:
+    source = Source("<environment>", f"{name}={value}", is_file=False)
+    whole, start = Span(0, len(source.text)), len(name) + 1
+    return Argument(
+        name,
+        name,
+        value,
+        Location(source, whole),
+        Location(source, Span(start, whole.end)),
+        kind=OriginKind.ENVIRONMENT,
+    )
+
+
+def _accelerate_config(variables: Mapping[str, str], home: Path | None) -> Path | None:
+    """``default_config.yaml`` in Accelerate's cache folder.
+
+    Source: accelerate/commands/config/config_args.py (``default_config_file``).
+    """
+    cache = variables.get("XDG_CACHE_HOME", "~/.cache")
+    folder = variables.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118
+    if folder.startswith("~"):
+        if home is None or not folder.startswith("~/"):
+            return None
+        folder = str(home / folder[2:])
+    path = Path(folder, "accelerate", "default_config.yaml")
+    # Unlike Path.is_file, this takes any text.
+    return path if os.path.isfile(path) else None  # noqa: PTH113
