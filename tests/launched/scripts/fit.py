@@ -49,7 +49,7 @@ def main():
         callbacks=[GuardCallback()],
     )
     if args.behind_the_back:
-        trainer.accumulate_grad_batches = args.behind_the_back
+        vars(trainer)["accumulate_grad_batches"] = args.behind_the_back
     loader = torch.utils.data.DataLoader(torch.randn(32, 8), batch_size=args.batch_size)
     # Lightning asks for CUDA before it starts, and DeepSpeed for devices that have a number;
     # nothing after that depends on it.

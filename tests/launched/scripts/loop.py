@@ -1,11 +1,12 @@
 """A loop of its own on a DeepSpeed engine.
 
-``--behind-the-back N`` changes the accumulation after the launch was checked.
+``--behind-the-back N`` changes the accumulation in the file after the launch was checked.
 """
 
 import argparse
 import importlib
 import json
+from pathlib import Path
 
 import deepspeed
 import torch
@@ -20,14 +21,20 @@ parser.add_argument("--guard", action="store_true")
 deepspeed.add_config_arguments(parser)
 args = parser.parse_args()
 deepspeed.init_distributed("gloo")
-with open(args.deepspeed_config) as file:
-    config = json.load(file)
 if args.behind_the_back:
-    config["gradient_accumulation_steps"] = args.behind_the_back
-    config["train_batch_size"] = 4 * args.behind_the_back
+    if torch.distributed.get_rank() == 0:
+        path = Path(args.deepspeed_config)
+        changed = {
+            "gradient_accumulation_steps": args.behind_the_back,
+            "train_batch_size": 4 * args.behind_the_back,
+        }
+        path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    torch.distributed.barrier()
 torch.manual_seed(0)
 model = torch.nn.Linear(8, 1)
-engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+engine, *_ = deepspeed.initialize(
+    model=model, model_parameters=model.parameters(), config=args.deepspeed_config
+)
 if args.guard:
     from dsguard import guard
 
