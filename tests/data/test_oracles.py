@@ -192,6 +192,25 @@ def test_accelerate_sets_the_epoch() -> None:
         assert seen == list(expected)
 
 
+def test_accelerate_skips_what_was_trained_on() -> None:
+    accelerate = pytest.importorskip("accelerate")
+    data_loader = pytest.importorskip("accelerate.data_loader")
+    loader = data_loader.prepare_data_loader(
+        DataLoader(DATA, batch_sampler=sampler("all")),
+        num_processes=RANKS,
+        process_index=3,
+        put_on_device=False,
+    )
+    assert loaded(accelerate.skip_first_batches(loader, 4)) == list(sampler(3))[4:]
+
+
+def test_lightning_sets_the_epoch() -> None:
+    data = pytest.importorskip("lightning.fabric.utilities.data")
+    mine = sampler(1)
+    data._set_sampler_epoch(DataLoader(DATA, batch_sampler=mine), 5)
+    assert mine.epoch == 5
+
+
 def test_the_trainer_trains_on_the_plan(tmp_path: Any) -> None:
     transformers = pytest.importorskip("transformers")
 
