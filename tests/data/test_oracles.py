@@ -126,6 +126,17 @@ def test_the_audit_of_a_sampler_for_other_ranks_is_refused() -> None:
         audit(DistributedSampler(DATA, 2, 0), LENGTHS, world_size=4, micro_batch_size=1)
 
 
+def test_lengths_and_labels_may_be_tensors() -> None:
+    labels = torch.arange(len(DATA)) % 2
+    of_tensors = BalancedBatchSampler(
+        torch.tensor(LENGTHS), SIZE, rank=0, world_size=RANKS, modality=labels
+    )
+    of_lists = BalancedBatchSampler(
+        LENGTHS.tolist(), SIZE, rank=0, world_size=RANKS, modality=labels.tolist()
+    )
+    assert list(of_tensors) == list(of_lists)
+
+
 # How the sampler fits into the loaders of others
 
 
