@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -35,7 +36,10 @@ class BalanceReport:
     ways: dict[str, WayReport]
 
 
-_REPORT: TypeAdapter[BalanceReport] = TypeAdapter(BalanceReport)
+@cache
+def _adapter() -> TypeAdapter[BalanceReport]:
+    """Made when it is used: the other commands do not pay for it."""
+    return TypeAdapter(BalanceReport)
 
 
 def render_balance_json(name: str, told: Comparison) -> str:
@@ -53,9 +57,9 @@ def render_balance_json(name: str, told: Comparison) -> str:
             for way, audit in told.ways.items()
         },
     )
-    return _REPORT.dump_json(report, indent=2).decode("utf-8") + "\n"
+    return _adapter().dump_json(report, indent=2).decode("utf-8") + "\n"
 
 
 def balance_report_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of it."""
-    return published_schema(_REPORT, "dsguard balance on the lengths of a data set")
+    return published_schema(_adapter(), "dsguard balance on the lengths of a data set")
