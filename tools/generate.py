@@ -23,6 +23,7 @@ from typing import Any
 from dsguard.catalogue import page, rules, symptoms
 from dsguard.model.rule import Rule
 from dsguard.records.schema import overview_schema, record_schema
+from dsguard.render.balance_json import balance_report_schema
 from dsguard.render.contract import contract_schema
 from dsguard.render.json_report import report_schema
 
@@ -59,6 +60,11 @@ def record_schema_file() -> str:
 def run_report_schema_file() -> str:
     """The JSON Schema of what ``dsguard report`` says as JSON, version 1."""
     return json.dumps(overview_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def balance_report_schema_file() -> str:
+    """The JSON Schema of what ``dsguard balance`` says as JSON, version 1."""
+    return json.dumps(balance_report_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def rule_index() -> str:
@@ -102,6 +108,7 @@ def _cell(text: str) -> str:
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {
+    "docs/balance-report-v1.schema.json": balance_report_schema_file,
     "docs/contract-v1.schema.json": contract_schema_file,
     "docs/record-v1.schema.json": record_schema_file,
     "docs/report-v1.schema.json": report_schema_file,

@@ -11,10 +11,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
-from tests.conftest import Dsguard, compare
+from tests.conftest import ROOT, Dsguard, compare
 
 EXPECTED = Path(__file__).parent / "expected"
 LENGTHS = np.random.default_rng(11).lognormal(6, 0.8, 6000).astype(int) + 1
@@ -87,7 +88,7 @@ def test_tables(suffix: str, folder: Path, dsguard: Dsguard) -> None:
     line = f"balance {path} {ASKED} -o json --modality-field kind"
     told = json.loads(dsguard(line, folder).out)
     assert told["lengths"]["tokens"] == LENGTHS.sum()
-    assert told["ways"]["balanced"]["modalities_apart"] == 0
+    assert told["ways"]["balanced"]["audit"]["modalities_apart"] == 0
     of_lists = json.loads(dsguard(f"balance {path} {ASKED} -o json --field tokens", folder).out)
     assert of_lists["lengths"]["longest"] == 1
 
@@ -97,15 +98,27 @@ def test_modalities(folder: Path, dsguard: Dsguard) -> None:
     name = rows(folder, "a.csv", ["length,kind", *lines])
     outcome = dsguard(f"balance {name} {ASKED} -o json --modality-field kind", folder)
     ways = json.loads(outcome.out)["ways"]
-    assert ways["shuffled"]["modalities_apart"] > 200
-    assert ways["balanced"]["modalities_apart"] == 0
+    assert ways["shuffled"]["audit"]["modalities_apart"] > 200
+    assert ways["balanced"]["audit"]["modalities_apart"] == 0
 
 
 def test_a_token_budget(folder: Path, dsguard: Dsguard) -> None:
     line = "balance lengths.npy --world-size 4 --accumulation 2 --max-tokens 16000 -o json"
     told = json.loads(dsguard(line, folder).out)
     assert told["micro_batch_size"] > 1
-    assert told["ways"]["balanced"]["padding"] < told["ways"]["length-grouped"]["padding"] / 2
+    padding = {way: report["audit"]["padding"] for way, report in told["ways"].items()}
+    assert padding["balanced"] < padding["length-grouped"] / 2
+
+
+def test_the_json_is_what_its_schema_says(folder: Path, dsguard: Dsguard) -> None:
+    schema = json.loads((ROOT / "docs" / "balance-report-v1.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    for options in ("", "--attention-length 6000 --tolerance 0.1"):
+        told = json.loads(dsguard(f"balance lengths.npy {ASKED} -o json {options}", folder).out)
+        validator.validate(told)
+        assert told["ways"]["shuffled"]["relative_time"] == 1
+    del told["ways"]["balanced"]["audit"]["padding"]
+    assert not validator.is_valid(told)
 
 
 def test_batches_of_ones_own(folder: Path, dsguard: Dsguard) -> None:

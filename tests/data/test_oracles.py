@@ -126,6 +126,17 @@ def test_the_audit_of_a_sampler_for_other_ranks_is_refused() -> None:
         audit(DistributedSampler(DATA, 2, 0), LENGTHS, world_size=4, micro_batch_size=1)
 
 
+def test_lengths_and_labels_may_be_tensors() -> None:
+    labels = torch.arange(len(DATA)) % 2
+    of_tensors = BalancedBatchSampler(
+        torch.tensor(LENGTHS), SIZE, rank=0, world_size=RANKS, modality=labels
+    )
+    of_lists = BalancedBatchSampler(
+        LENGTHS.tolist(), SIZE, rank=0, world_size=RANKS, modality=labels.tolist()
+    )
+    assert list(of_tensors) == list(of_lists)
+
+
 # How the sampler fits into the loaders of others
 
 
@@ -190,6 +201,25 @@ def test_accelerate_sets_the_epoch() -> None:
         expected = sampler(1)
         expected.set_epoch(epoch)
         assert seen == list(expected)
+
+
+def test_accelerate_skips_what_was_trained_on() -> None:
+    accelerate = pytest.importorskip("accelerate")
+    data_loader = pytest.importorskip("accelerate.data_loader")
+    loader = data_loader.prepare_data_loader(
+        DataLoader(DATA, batch_sampler=sampler("all")),
+        num_processes=RANKS,
+        process_index=3,
+        put_on_device=False,
+    )
+    assert loaded(accelerate.skip_first_batches(loader, 4)) == list(sampler(3))[4:]
+
+
+def test_lightning_sets_the_epoch() -> None:
+    data = pytest.importorskip("lightning.fabric.utilities.data")
+    mine = sampler(1)
+    data._set_sampler_epoch(DataLoader(DATA, batch_sampler=mine), 5)
+    assert mine.epoch == 5
 
 
 def test_the_trainer_trains_on_the_plan(tmp_path: Any) -> None:

@@ -17,7 +17,7 @@ from dsguard.data.cost import cost
 from dsguard.data.dealing import deal
 from dsguard.data.orders import length_grouped
 
-SETTINGS = settings(max_examples=150, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)
 
 
 @dataclass(frozen=True)
@@ -300,6 +300,7 @@ def test_a_state_of_another_order_is_refused() -> None:
         ({"max_tokens": 10}, "more than max_tokens=10"),
         ({"max_tokens": 0}, "max_tokens is a number of tokens"),
         ({"max_tokens": 9000, "tolerance": float("inf")}, "a finite tolerance"),
+        ({"micro_batch_size": 2, "seed": -1}, "seed is a whole number"),
         ({"micro_batch_size": 2, "tolerance": -1}, "tolerance is a share"),
         ({"micro_batch_size": 2, "attention_length": 0}, "attention_length is"),
         ({"micro_batch_size": 2, "rank": 2}, "rank 2 is none of 0 to 1"),

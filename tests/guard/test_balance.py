@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dsguard import guard
+from dsguard.integrations.pace import Pace
 from dsguard.runtime.balance import Balance, BalanceMeter, _measured
 
 torch = pytest.importorskip("torch")
@@ -125,6 +126,9 @@ def test_the_guard_of_one_process() -> None:
     assert seen[1].padding == seen[3].padding == 0.5
     assert [finding.rule for finding in guarded.findings] == ["mostly-padding"]
     assert guarded.counts == {"mostly-padding": 2}
+    metrics = Pace().metrics(guarded)
+    assert metrics["dsguard/padding"] == 0.5
+    assert metrics["dsguard/imbalance"] == metrics["dsguard/waiting"] == 0
 
 
 @pytest.mark.parametrize("every", [0, -1, True, 1.5, "2"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.guard.fleet import run_on_ranks
@@ -15,10 +17,23 @@ SAID = (
 )
 
 
-def test_the_guard_says_where_the_run_will_hang() -> None:
+@pytest.fixture(scope="module")
+def ranks() -> list[Any]:
     pytest.importorskip("deepspeed")
-    long, short = run_on_ranks(2, "tests.guard.uneven:story", stage=2)
-    for rank in (long, short):
+    return run_on_ranks(2, "tests.guard.uneven:story", stage=2)
+
+
+def test_what_the_guard_counts_is_what_the_audit_said_before(ranks: list[Any]) -> None:
+    for told in (way for rank in ranks for way in rank["measured"].values()):
+        assert told["counted"] == pytest.approx(told["said"])
+        assert told["waiting"][0] == pytest.approx(told["waiting"][1])
+    assert ranks[0]["measured"]["random"]["rules"] == ["uneven-tokens"]
+    assert ranks[0]["measured"]["balanced"]["rules"] == []
+
+
+def test_the_guard_says_where_the_run_will_hang(ranks: list[Any]) -> None:
+    long, short = ranks
+    for rank in ranks:
         assert rank["even"] == {"said": [], "steps": 2}
         assert rank["uneven"]["said"] == [SAID]
         assert rank["uneven"]["raised"] == SAID

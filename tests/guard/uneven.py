@@ -92,6 +92,65 @@ def even(stage: int) -> dict[str, Any]:
     return {"said": [f.message for f in guarded.findings], "steps": engine.global_steps}
 
 
+def measured(stage: int) -> dict[str, Any]:
+    """What the guard counts in a run over each sampler, and what the audit says of it before."""
+    import deepspeed
+    import numpy as np
+    import torch
+    from torch.utils.data import DataLoader, DistributedSampler
+
+    from dsguard import guard
+    from dsguard.data import BalancedBatchSampler, audit
+
+    class Text(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = torch.nn.Embedding(2, 4)
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            return (self.embed(input_ids).mean(-1) * attention_mask).mean()
+
+    def padded(lengths: list[int]) -> dict[str, Any]:
+        mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        return {"input_ids": mask.long(), "attention_mask": mask.long()}
+
+    lengths = np.random.default_rng(0).lognormal(3, 1, 48).astype(int) + 1
+    shape = {"micro_batch_size": 2, "gradient_accumulation_steps": 3}
+    balanced = BalancedBatchSampler(lengths, **shape)
+    random = DistributedSampler(lengths.tolist())
+    loaders = {
+        "balanced": DataLoader(lengths.tolist(), batch_sampler=balanced, collate_fn=padded),
+        "random": DataLoader(lengths.tolist(), 2, sampler=random, collate_fn=padded),
+    }
+    found: dict[str, Any] = {}
+    for name, loader in loaders.items():
+        model = Text()
+        engine, *_ = deepspeed.initialize(
+            model=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            config={
+                "train_micro_batch_size_per_gpu": 2,
+                "gradient_accumulation_steps": 3,
+                "zero_optimization": {"stage": stage},
+                "zero_allow_untested_optimizer": True,
+            },
+        )
+        guarded = guard(engine, balance_every=4, on_violation="record", checks=["uneven-tokens"])
+        for batch in loader:
+            engine.backward(engine(**batch))
+            engine.step()
+        told = audit(loader, lengths, world_size=2, **shape)
+        assert guarded.balance is not None
+        found[name] = {
+            "counted": [guarded.balance.imbalance, guarded.balance.padding],
+            "said": [told.step_imbalance.mean, told.padding],
+            "waiting": [guarded.balance.waiting, told.waiting_step],
+            "rules": [finding.rule for finding in guarded.findings],
+        }
+    return found
+
+
 def story(stage: int) -> dict[str, Any]:
-    """The even loop, then the one that hangs, in the same processes."""
-    return {"even": even(stage), "uneven": told_and_hung(stage)}
+    """What is counted, the even loop, then the one that hangs, in the same processes."""
+    counted = measured(stage)
+    return {"measured": counted, "even": even(stage), "uneven": told_and_hung(stage)}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
 
 import typer
 
 from dsguard.render.stream import ColorChoice, Look, look_of
+from dsguard.writing import write_whole
 
 INCOMPLETE = 3
 """Exit code: nothing to check, unreadable input, a crashed rule, or nowhere to write."""
@@ -34,6 +37,24 @@ def emit_utf8(text: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()
+
+
+def fail(message: str, help: str = "") -> NoReturn:
+    """Say what cannot be done and the way out, and end the program."""
+    way_out = f"\n  help: {help}" if help else ""
+    typer.echo(f"Error: {message}{way_out}", err=True)
+    raise typer.Exit(INCOMPLETE)
+
+
+def write_page(path: Path, page: str, read: Iterable[Path]) -> None:
+    """Write what ``--html`` asks for, never over a file that was read."""
+    if path.exists() and any(path.samefile(one) for one in read):
+        raise typer.BadParameter("that is what was read", param_hint="--html")
+    try:
+        write_whole(path, page)
+    except OSError as error:
+        fail(f"cannot write {path}: {error.strerror or error}")
+    typer.echo(f"wrote {path}", err=True)
 
 
 @contextmanager

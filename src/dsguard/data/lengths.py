@@ -61,6 +61,7 @@ def kinds_of(modality: Sequence[Any] | None, samples: int) -> Kinds:
     if len(modality) != samples:
         raise ValueError(f"{len(modality)} modality labels for {samples} lengths")
     numbers: dict[Any, int] = {}
-    labels = modality.tolist() if isinstance(modality, np.ndarray) else modality
+    # The items of an array are objects of their own, which no dict takes for equal in torch.
+    labels = modality.tolist() if hasattr(modality, "tolist") else modality
     of = np.fromiter((numbers.setdefault(label, len(numbers)) for label in labels), np.intp)
     return Kinds(tuple(str(label) for label in numbers), of)

@@ -89,6 +89,8 @@ class BalancedBatchSampler:
             raise ValueError("say micro_batch_size (samples) or max_tokens, or both")
         if max_tokens is not None and (isinstance(max_tokens, bool) or max_tokens < 1):
             raise ValueError(f"max_tokens is a number of tokens above 0, not {max_tokens!r}")
+        if seed < 0:
+            raise ValueError(f"seed is a whole number, 0 or more, not {seed}")
         if not tolerance >= 0:
             raise ValueError(f"tolerance is a share of the length, 0 or more, not {tolerance}")
         if max_tokens is not None and tolerance == float("inf"):

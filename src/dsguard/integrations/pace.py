@@ -20,7 +20,8 @@ class Pace:
 
         ``dsguard/samples_per_step`` (all ranks) and ``dsguard/micro_batches_per_step`` are means
         over the steps since the last look, ``dsguard/skipped_steps`` and ``dsguard/findings``
-        totals. Samples are left out where the batches do not show them.
+        totals. Samples are left out where the batches do not show them. With ``balance_every``
+        also ``dsguard/imbalance``, ``dsguard/waiting`` and ``dsguard/padding``, as measured last.
         """
         now, before = guard.summary(), self._before
         steps = now.optimizer_steps - (before.optimizer_steps if before else 0)
@@ -36,6 +37,10 @@ class Pace:
         }
         if samples:
             metrics[f"{PREFIX}samples_per_step"] = samples / steps
+        for name in ("imbalance", "waiting", "padding"):
+            measured = getattr(guard.balance, name, None)
+            if measured is not None:
+                metrics[f"{PREFIX}{name}"] = measured
         return metrics
 
 

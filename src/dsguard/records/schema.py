@@ -15,15 +15,16 @@ OVERVIEW: TypeAdapter[Overview] = TypeAdapter(Overview)
 
 def record_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of any line of a record."""
-    return _schema(LINES, "a line of a dsguard record")
+    return published_schema(LINES, "a line of a dsguard record")
 
 
 def overview_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of ``dsguard report --output-format json``."""
-    return _schema(OVERVIEW, "dsguard report on a recorded run")
+    return published_schema(OVERVIEW, "dsguard report on a recorded run")
 
 
-def _schema(adapter: TypeAdapter[Any], title: str) -> dict[str, Any]:
+def published_schema(adapter: TypeAdapter[Any], title: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what an adapter writes."""
     schema = adapter.json_schema(mode="serialization", schema_generator=_SchemaGenerator)
     for part in (schema, *schema.get("$defs", {}).values()):
         if "properties" in part:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
+from dsguard.cli.output import emit, emit_utf8, fail, stdout_look, write_page
 from dsguard.data.comparison import Comparison
 from dsguard.render.balance_json import render_balance_json
 from dsguard.render.balance_page import render_balance_page
 from dsguard.render.balance_text import render_balance
 from dsguard.render.stream import ColorChoice
-from dsguard.writing import write_whole
 
 
 class BalanceFormat(str, Enum):
@@ -114,7 +113,7 @@ def balance(
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        _fail("dsguard balance needs numpy", "pip install 'dsguard[data]'")
+        fail("dsguard balance needs numpy", "pip install 'dsguard[data]'")
     try:
         samples = read_samples(lengths, field, modality_field)
         own = None if batches is None else read_rank_batches(batches, world_size)
@@ -141,12 +140,13 @@ def balance(
             own=own,
         )
     except DataFileError as error:
-        _fail(str(error), error.help)
+        fail(str(error), error.help)
     except ValueError as error:
-        _fail(str(error))
+        fail(str(error))
     _show(lengths, told, output_format, color)
     if html is not None:
-        _write(html, render_balance_page(lengths.name, told), {lengths, batches})
+        read = [lengths] if batches is None else [lengths, batches]
+        write_page(html, render_balance_page(lengths.name, told), read)
     if "yours" in told.ways and told.ways["yours"].problems:
         raise typer.Exit(1)
 
@@ -159,19 +159,3 @@ def _show(
     else:
         look = stdout_look(color)
         emit(render_balance(lengths.name, told, color=look.color, unicode=look.unicode))
-
-
-def _write(path: Path, page: str, inputs: set[Path | None]) -> None:
-    if path.exists() and any(one is not None and path.samefile(one) for one in inputs):
-        raise typer.BadParameter("that is what was read", param_hint="--html")
-    try:
-        write_whole(path, page)
-    except OSError as error:
-        _fail(f"cannot write {path}: {error.strerror or error}")
-    typer.echo(f"wrote {path}", err=True)
-
-
-def _fail(message: str, help: str = "") -> NoReturn:
-    way_out = f"\n  help: {help}" if help else ""
-    typer.echo(f"Error: {message}{way_out}", err=True)
-    raise typer.Exit(INCOMPLETE)

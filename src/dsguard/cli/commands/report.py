@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
+from dsguard.cli.output import emit, emit_utf8, fail, stdout_look, write_page
 from dsguard.records.overview import overview
 from dsguard.records.reading import RecordError
 from dsguard.records.run import read_run
@@ -17,7 +17,6 @@ from dsguard.render.run_json import render_run_json
 from dsguard.render.run_page import render_run_page
 from dsguard.render.run_text import render_run
 from dsguard.render.stream import ColorChoice
-from dsguard.writing import write_whole
 
 
 class ReportFormat(str, Enum):
@@ -53,7 +52,7 @@ def report(
     try:
         run = read_run(record)
     except RecordError as error:
-        _fail(str(error), error.help)
+        fail(str(error), error.help)
     told = overview(run)
     if output_format is ReportFormat.JSON:
         emit_utf8(render_run_json(told))
@@ -61,20 +60,4 @@ def report(
         look = stdout_look(color)
         emit(render_run(run, told, color=look.color, unicode=look.unicode))
     if html is not None:
-        _write(html, render_run_page(run, told), record)
-
-
-def _write(path: Path, page: str, record: Path) -> None:
-    if path.exists() and path.samefile(record):
-        raise typer.BadParameter("that is the record itself", param_hint="--html")
-    try:
-        write_whole(path, page)
-    except OSError as error:
-        _fail(f"cannot write {path}: {error.strerror or error}")
-    typer.echo(f"wrote {path}", err=True)
-
-
-def _fail(message: str, help: str = "") -> None:
-    way_out = f"\n  help: {help}" if help else ""
-    typer.echo(f"Error: {message}{way_out}", err=True)
-    raise typer.Exit(INCOMPLETE)
+        write_page(html, render_run_page(run, told), [record])
