@@ -271,6 +271,18 @@ def test_a_loaded_config_whose_changes_are_not_known(
         assert (outcome.code, outcome.out) == (0, "")
 
 
+@pytest.mark.parametrize("passed", ["args={'train_batch_size': 8}", "config=make()"])
+def test_a_file_that_the_script_does_not_hand_over(
+    passed: str, dsguard: Dsguard, folder: Path
+) -> None:
+    """The launch names it, and nobody knows whether DeepSpeed sees what it says."""
+    (folder / "ds.json").write_text(FILE.replace('": 32', '": 33'))
+    text = f"import deepspeed\nengine, *_ = deepspeed.initialize(model=model, {passed})\n"
+    (folder / "train.py").write_text(text)
+    launch = "deepspeed --num_gpus 2 train.py --deepspeed_config ds.json"
+    assert dsguard(f"check -o concise train.py -- {launch}", folder).out == ""
+
+
 def test_a_config_that_the_script_names_needs_no_place_in_the_launch(
     dsguard: Dsguard, folder: Path
 ) -> None:

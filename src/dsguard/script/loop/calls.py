@@ -194,9 +194,10 @@ class LibraryCalls:
         for name in ("config", "config_params"):
             if name in passed and config is None:
                 config = self.note_config(*passed[name], module)
-        if config is None and arguments.starred and self._notes.loaded:
-            config = self.note_config(None, node, module)
         args = passed.get("args")
+        elsewhere = arguments.starred and self._notes.loaded
+        if config is None and (elsewhere or (args is not None and isinstance(args[0], Dict))):
+            config = self.note_config(None, node, module)
         if config is None and args is not None and isinstance(args[0], Namespace):
             where = module.locate(args[1])
             config = self._notes.add_config(Config(where, path=FromArgument("deepspeed_config")))
