@@ -107,6 +107,7 @@ UPDATES = {
     "backward-outside-accumulate/good/entered-on-a-stack": (2, 15.0),
     "backward-outside-accumulate/bad/no-windows": (8, 15.0),
     "backward-outside-accumulate/bad/own-windows": (8, 60.0),
+    "backward-outside-accumulate/bad/inner-loop": (8, 60.0),
     "backward-outside-accumulate/bad/own-windows-beside-the-config": (8, 15.0),
     # Of two batches in four parts the first is one step and the last is four.
     "batch-split-in-accumulate/good/not-by-the-loader": (2, 15.0),

@@ -14,6 +14,7 @@ from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
 from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
 from dsguard.facts.watch import WatchedCase
+from dsguard.frontends.detect import config_argument
 from dsguard.frontends.requests import Requests
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.environ import NO_ENVIRON, Environ
@@ -28,6 +29,7 @@ from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.rules import CRASH, all_rules, find_rule
+from dsguard.script.declaration import FromArgument
 from dsguard.script.load import load_script
 from dsguard.script.script import Script
 from dsguard.suppression.collect import collect
@@ -119,11 +121,23 @@ def _as_changed(
     if document is None or path is None or script is None or config is None:
         return document
     requests = Requests(launch, script)
+    named = config.path.name if isinstance(config.path, FromArgument) else None
+    unknown = config.path is None and config.literal is None
+    if named in script.reassigned or unknown:
+        # Something else takes the place of the file that was named.
+        return with_changes(document, replace(config, changes=None), requests)
     name = named_by_script(config, script, requests)
-    if name is None or (settings.folder / name).resolve() != path.resolve():
-        folder = settings.folder / Path(script.source.name).parent
-        if name is None or (folder / name).resolve() != path.resolve():
-            return document
+    if name is None:
+        return document
+    folders = (settings.folder, settings.folder / Path(script.source.name).parent)
+    if all((folder / name).resolve() != path.resolve() for folder in folders):
+        in_launch = launch is not None and config_argument(launch) is not None
+        # The launch names a file, and the script hands another one to DeepSpeed.
+        return (
+            with_changes(document, replace(config, changes=None), requests)
+            if in_launch
+            else document
+        )
     return with_changes(document, config, requests)
 
 

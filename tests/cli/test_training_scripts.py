@@ -254,6 +254,10 @@ def test_a_loaded_config_that_the_script_changes(
         "if on:\n    config['train_batch_size'] = config['zero_optimization']['stage'] = 1",
         "del config['train_batch_size']\ndel config['zero_optimization']['stage']",
         "config = {**other, **config}",
+        "if 'optimizer' in config:\n    config['optimizer']['params']['lr'] = 1\ndel config[key]",
+        "options = {'model': model, 'config': patched(config)}\ndeepspeed.initialize(**options)",
+        "if args.samples:\n    config = other",
+        "json.dump(config, file)\nargs.deepspeed_config = file.name",
     ],
 )
 def test_a_loaded_config_whose_changes_are_not_known(
@@ -265,6 +269,48 @@ def test_a_loaded_config_whose_changes_are_not_known(
     for names in ("train.py", "train.py -- deepspeed train.py --deepspeed_config ds.json"):
         outcome = dsguard(f"check -o concise {names}", folder)
         assert (outcome.code, outcome.out) == (0, "")
+
+
+@pytest.mark.parametrize("passed", ["args={'train_batch_size': 8}", "config=make()"])
+def test_a_file_that_the_script_does_not_hand_over(
+    passed: str, dsguard: Dsguard, folder: Path
+) -> None:
+    """The launch names it, and nobody knows whether DeepSpeed sees what it says."""
+    (folder / "ds.json").write_text(FILE.replace('": 32', '": 33'))
+    text = f"import deepspeed\nengine, *_ = deepspeed.initialize(model=model, {passed})\n"
+    (folder / "train.py").write_text(text)
+    launch = "deepspeed --num_gpus 2 train.py --deepspeed_config ds.json"
+    assert dsguard(f"check -o concise train.py -- {launch}", folder).out == ""
+
+
+def test_a_config_that_the_script_names_needs_no_place_in_the_launch(
+    dsguard: Dsguard, folder: Path
+) -> None:
+    """The launch names no config; that is only worth a word where nothing else reads one."""
+    (folder / "ds.json").write_text(FILE)
+    launch = "ds.json -- deepspeed --num_gpus 2 train.py --ds_file ds.json"
+    text = LOADED.replace("--deepspeed_config", "--ds_file").replace("ds.json", "none.json")
+    for path, said in (("args.ds_file", False), ("name", True)):
+        (folder / "train.py").write_text(text.format(path=path, change=""))
+        assert ("config-not-in-launch" in dsguard(f"check -o concise {launch}", folder).out) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "front_end"),
+    [
+        ("import accelerate\naccelerate.DeepSpeedPlugin(zero_stage=2)\n", "accelerate"),
+        ("from accelerate.utils import DeepSpeedPlugin as P\nP(zero_stage=2)\n", "accelerate"),
+        ("import pytorch_lightning as pl\npl.Trainer(strategy='deepspeed')\n", "lightning"),
+        (f"import accelerate\n{LITERAL}", "plain"),
+    ],
+)
+def test_who_reads_the_config_of_a_script(
+    text: str, front_end: str, dsguard: Dsguard, folder: Path
+) -> None:
+    (folder / "train.py").write_text(text)
+    facts = json.loads(dsguard("check train.py -o json", folder).out)["checks"][0]["facts"]
+    assert facts["front_end"]["value"] == front_end
+    assert "unfilled-auto" not in dsguard("check train.py -o concise", folder).out
 
 
 LOOP = """\

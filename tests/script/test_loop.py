@@ -212,6 +212,21 @@ def test_datasets_that_may_be_one_ranks_part(dataset: str) -> None:
     assert forward.loader.shards
 
 
+def test_star_imports() -> None:
+    script = read(
+        "from deepspeed import *\nfrom accelerate import *\nfrom torch.utils.data import *\n"
+        "loader = DataLoader(data, batch_size=3)\n"
+        "engine, *_ = initialize(model=net, config={})\n"
+        "for batch in loader:\n    engine(batch)\n"
+        "accelerator = Accelerator(gradient_accumulation_steps=2)\n"
+        "model = accelerator.prepare(model)\n"
+    )
+    assert [e.maker for e in script.loop.engines] == [Maker.DEEPSPEED, Maker.ACCELERATE]
+    (forward,) = script.loop.actions
+    assert forward.loader is not None
+    assert [call.framework for call in script.setups] == ["Accelerator"]
+
+
 def test_accelerate() -> None:
     script = read(
         "from accelerate import Accelerator\nimport torch\naccelerator = Accelerator()\n"

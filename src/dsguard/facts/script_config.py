@@ -72,6 +72,8 @@ def with_changes(document: Document, config: Config, requests: Requests) -> Docu
     elsewhere: dict[str, Location] = {}
     changes = config.changes if config.changes is not None else tuple(_perhaps_set(root, config))
     for path, entry in changes:
+        if len(path) > 1 and document.get(_pointer(path[:-1])) is None:
+            continue  # Python would stop with KeyError, or a condition leaves it out
         root = _put(root, path, entry, requests)
         elsewhere[_pointer(path)] = entry.location
     return replace(document, root=root, elsewhere=elsewhere) if elsewhere else document

@@ -129,7 +129,9 @@ class Interpreter:
         A function that has nothing to do with parsers, and is given none, is followed once.
         """
         node, module = function.node, function.scope.module
-        is_told = any(holds_parser(v) or is_followed(v) for v in arguments.all) or (
+        is_told = any(
+            holds_parser(v) or is_followed(v) or isinstance(v, Namespace) for v in arguments.all
+        ) or (
             isinstance(function.bound, (Parser, Instance))
             or (arguments.given and self._concerns(node, module))
         )

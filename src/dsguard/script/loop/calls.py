@@ -41,6 +41,7 @@ from dsguard.script.loop.values import (
 )
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import External, Instance, Items, Namespace
+from dsguard.script.setups import setup_class
 
 INITIALIZE = (
     *("args", "model", "optimizer", "model_parameters", "training_data", "lr_scheduler"),
@@ -85,6 +86,8 @@ def bound(
     for keyword in node.keywords:
         if keyword.arg is not None:
             found[keyword.arg] = (arguments.keywords[keyword.arg], keyword.value)
+    for name, value in arguments.keywords.items():
+        found.setdefault(name, (value, node))  # from a dict behind **
     return found
 
 
@@ -126,7 +129,8 @@ class LibraryCalls:
             self._config_of(node, arguments, module, _CONFIG_TAKERS[last])
             if last in ("HfDeepSpeedConfig", "HfTrainerDeepSpeedConfig"):
                 self._notes.set_up(module.locate(node))
-            self._build_config(node, arguments, module, last)
+            if setup_class(callee) is not None:
+                self._build_config(node, arguments, module, last)
         if last == "Trainer" and callee.library in ("lightning", "pytorch_lightning"):
             self._strategy_by_name(node, arguments, module)
         if last == "from_pretrained" and callee.library in ("transformers", "diffusers", "peft"):
@@ -166,8 +170,8 @@ class LibraryCalls:
             config = Config(where, literal=found, reason=value.lost)
         else:
             # What code that is not read makes of a config that was loaded before.
-            given_away = [made.file for made in self._notes.loaded if made.lost]
-            path = given_away[0] if len(given_away) == 1 else None
+            files = list(dict.fromkeys(made.file for made in self._notes.loaded))
+            path = files[0] if len(files) == 1 else None
             reason = "it is only known when the script runs"
             config = Config(where, path=path, reason=reason, changes=None)
         return self._notes.add_config(config)
@@ -191,6 +195,9 @@ class LibraryCalls:
             if name in passed and config is None:
                 config = self.note_config(*passed[name], module)
         args = passed.get("args")
+        elsewhere = arguments.starred and self._notes.loaded
+        if config is None and (elsewhere or (args is not None and isinstance(args[0], Dict))):
+            config = self.note_config(None, node, module)
         if config is None and args is not None and isinstance(args[0], Namespace):
             where = module.locate(args[1])
             config = self._notes.add_config(Config(where, path=FromArgument("deepspeed_config")))

@@ -126,7 +126,7 @@ def store(
 
 def literal(of: Dict, depth: int = 0) -> DictLiteral | None:
     """The dict as rules see it; None where its content is not known."""
-    if of.lost or of.file is not None or depth > _DEEPEST:
+    if not of.is_whole or depth > _DEEPEST:
         return None
     entries = []
     for key, entry in of.entries.items():

@@ -69,6 +69,11 @@ class Dict:
     lost: str = ""
     kept: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that it holds stands in the script."""
+        return not self.lost and self.file is None
+
 
 @dataclass(frozen=True)
 class Opened:
