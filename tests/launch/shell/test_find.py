@@ -278,7 +278,8 @@ PIECES = (
     "else ", "fi\n", "for x in ", "do ", "done\n", "while ", "case ", "in ", "esac\n", ";; ",
     "f() { ", "} ", "f ", "return\n", "cat <<X\n", "X\n", "<<< ", "> ", "#", " ", "\t", "[[ ",
     "]] ", "*", "~", "{", "}", "=", "\x00", "\r\n", "#SBATCH --nodes=2\n", "é", "```bash\n",
-    "```\n", "$(A) ", "A := 1\n",
+    "```\n", "$(A) ", "A := 1\n", "bash <<X\n", "sbatch <<-'X'\n#!/bin/sh\n", "sbatch --wrap ",
+    "ssh -p 2 h ", "tmux new -s ", "read -d '' A <<X\n", "jsrun ", "\tX\n",
 )  # fmt: skip
 NAMES = st.sampled_from(["run.sh", "job.sbatch", "Makefile", "README.md"])
 
@@ -341,6 +342,10 @@ def test_a_script_with_a_hole_is_read(tmp_path: Path, script: Path, data: st.Dat
         'A="eval \\"\\$A\\""; eval "$A"\n',
         "".join(f"v{i}=1\n" for i in range(3000)) + "if x; then torchrun t.py; fi\n" * 3000,
         "cat <<X\n" * 3000,
+        "f() {\ncat <<X\n" + "$a " * 100_000 + "\nX\n}\n" + "f\n" * 5000 + "torchrun t.py\n",
+        "for x in $(" * 30 + "torchrun t.py" + "); do :; done" * 30,
+        "bash <<X\n" * 30 + "torchrun t.py\n" + "X\n" * 30,
+        "A=$(torchrun t.py); " * 3000,
         "case x in " * 3000,
         "torchrun {" + "," * 200_000,
         "torchrun " + "ds_" * 60_000,
@@ -351,7 +356,7 @@ def test_a_script_with_a_hole_is_read(tmp_path: Path, script: Path, data: st.Dat
         "x" * 500_000,
         "'\"" * 200_000,
     ],
-    ids=range(25),
+    ids=range(29),
 )
 def test_texts_made_to_take_forever_end(text: str, tmp_path: Path) -> None:
     check(Source("run.sh", text), tmp_path)
