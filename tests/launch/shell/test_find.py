@@ -397,3 +397,25 @@ def test_nothing_in_a_script_is_executed(tmp_path: Path, monkeypatch: pytest.Mon
     for launch in (*found(text), *found(makefile, "Makefile")):
         read_launch(launch.command, Surroundings(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("directives", "variable", "value"),
+    [
+        ("#PBS -l nodes=2:ppn=4", "PBS_NP", "8"),
+        ("#PBS -l walltime=1:00:00,nodes=3:gpus=2:ppn=2", "PBS_NP", "6"),
+        ("#PBS -l nodes=2", "PBS_NUM_PPN", "1"),
+        ("#PBS -l nodes=2:ppn=4+1:ppn=2", "PBS_NP", None),
+        ("#PBS -l nodes=node7:ppn=4", "PBS_NP", None),
+        ("#PBS -l select=2:mpiprocs=4", "PBS_NP", None),
+        ("#PBS -N x\necho\n#PBS -l nodes=2", "PBS_NP", None),
+        ("#BSUB -n 12 -q gpu", "LSB_DJOB_NUMPROC", "12"),
+        ("#BSUB -n 4,8", "LSB_DJOB_NUMPROC", None),
+        ("#BSUB -gpu num=4", "LSB_DJOB_NUMPROC", None),
+        ("# PBS -l nodes=2", "PBS_NP", None),
+    ],
+)
+def test_counts_of_torque_and_lsf(directives: str, variable: str, value: str | None) -> None:
+    (launch,) = found(f"#!/bin/bash\n{directives}\ntorchrun --nnodes ${variable} t.py\n")
+    word = launch.command.words[2]
+    assert (word.text if word.known else None) == value

@@ -23,6 +23,7 @@ from dsguard.launch.shell.assign import (
     exported,
     set_positionals,
 )
+from dsguard.launch.shell.batch import set_by_batch_system
 from dsguard.launch.shell.conditions import choose, decide, decide_block
 from dsguard.launch.shell.expand import Expander, Field, placed_words
 from dsguard.launch.shell.handed import (
@@ -389,7 +390,9 @@ class _Walk:
                 *directives(self.walker.file, handed.text),
                 *command_line(self.walker.file, placed_words(handed.before)[1:]),
             )
-            self._deeper(handed.text, job_state(options, expander.state))
+            state = job_state(options, expander.state)
+            set_by_batch_system(state, handed.text)
+            self._deeper(handed.text, state)
         self.walker.outer = outer
 
     def _input(self, node: Simple, fields: Sequence[Field], expander: Expander) -> Iterable[Handed]:
