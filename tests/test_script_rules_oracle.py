@@ -23,7 +23,7 @@ pytestmark = [
     ),
 ]
 
-ON_TWO_RANKS = ("data-not-split",)
+ON_TWO_RANKS = ("data-not-split", "ranks-counted-by-hand", "short-batch-in-pipeline")
 """Rules about what several ranks do."""
 
 LAST = ("checkpoint-on-one-rank",)
@@ -98,8 +98,23 @@ UPDATES = {
     # The gradient of the second loss is three times that of the first.
     "two-backwards-per-step/good/summed": (8, 240.0),
     "two-backwards-per-step/good/two-losses-at-stage-0": (8, 240.0),
+    "two-backwards-per-step/good/accelerate-summed": (8, 240.0),
+    "two-backwards-per-step/bad/accelerate": (16, 240.0),
     "two-backwards-per-step/bad/two-losses-at-stage-2": (8, 180.0),
     "two-backwards-per-step/bad/one-forward-at-stage-1": (8, 180.0),
+    "backward-outside-accumulate/good/inside": (2, 15.0),
+    "backward-outside-accumulate/good/told-by-hand": (2, 15.0),
+    "backward-outside-accumulate/good/entered-on-a-stack": (2, 15.0),
+    "backward-outside-accumulate/bad/no-windows": (8, 15.0),
+    "backward-outside-accumulate/bad/own-windows": (8, 60.0),
+    "backward-outside-accumulate/bad/inner-loop": (8, 60.0),
+    "backward-outside-accumulate/bad/own-windows-beside-the-config": (8, 15.0),
+    # Of two batches in four parts the first is one step and the last is four.
+    "batch-split-in-accumulate/good/not-by-the-loader": (2, 15.0),
+    "batch-split-in-accumulate/good/not-prepared": (2, 15.0),
+    "batch-split-in-accumulate/good/micro-batches-from-the-loader": (2, 15.0),
+    "batch-split-in-accumulate/bad/split": (5, 15.0),
+    "batch-split-in-accumulate/bad/slices": (5, 15.0),
     # A norm of at most 0.1 over four equal weights: 0.05 a step, but 0 in no step.
     "clipping-beside-engine/good/in-the-config": (8, 0.4),
     "clipping-beside-engine/good/stage-0": (8, 0.4),
@@ -218,9 +233,80 @@ def test_without_a_sampler_both_ranks_see_the_same_samples(extensions: str) -> N
         assert not set(first.said) & set(second.said)
 
 
+MOVED = """
+import deepspeed
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+CONFIG = {{
+    "train_micro_batch_size_per_gpu": 1,
+    "gradient_accumulation_steps": 2,
+    "gradient_clipping": 0.0,
+    "zero_optimization": {{"stage": {stage}}},
+    "zero_allow_untested_optimizer": True,
+}}
+model = torch.nn.Linear(4, 1, bias=False)
+optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+model = {how}
+engine, _, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config=CONFIG)
+for number in range(4):
+    sample = number + 10 * torch.distributed.get_rank()
+    engine.backward(engine(torch.full((1, 4), float(sample))).mean())
+    engine.step()
+"""
+
+
+def test_a_model_that_is_moved_or_wrapped_first_trains_alike(
+    extensions: str, tmp_path: Path
+) -> None:
+    """So no rule says a word about ``.to()`` and DistributedDataParallel before ``initialize``."""
+    scripts = []
+    for stage in (0, 1, 2, 3):
+        for how in ("model", 'model.to("cpu")', "DistributedDataParallel(model)"):
+            scripts.append(tmp_path / f"script_{len(scripts)}.py")
+            scripts[-1].write_text(MOVED.format(stage=stage, how=how))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_EXTENSIONS_DIR", extensions)
+        runs = run_all(scripts, ranks=2)
+    assert {(run.error, run.steps) for each in runs for run in each} == {(None, 2)}
+    assert {moved(run) for each in runs for run in each} == {13.0}
+
+
 def _good_of(slug: str) -> list[Path]:
     good = (FIXTURES / "rules" / slug / "good").glob("*.py")
     return sorted(path for path in good if path.stem not in ("one-rank", "model-parallel"))
+
+
+def test_ranks_counted_by_hand_stop_over_the_batch_sizes(extensions: str) -> None:
+    """Two ranks: of two machines with a GPU each, or of one with two."""
+    slug = "ranks-counted-by-hand"
+    devices = {
+        f"{slug}/bad/devices-of-one-machine": 1,
+        f"{slug}/bad/ranks-of-a-shared-sequence": 1,
+        f"{slug}/good/devices-on-one-machine": 2,
+        f"{slug}/good/ranks-of-a-shared-sequence": 1,
+        f"{slug}/good/ranks-of-the-job": 1,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_EXTENSIONS_DIR", extensions)
+        runs = run_all([_script(n) for n in devices], ranks=2, devices=list(devices.values()))
+    for name, each in zip(devices, runs, strict=True):
+        for run in each:
+            assert ("Check batch related parameters" in run.message) == ("/bad/" in name), run
+
+
+@pytest.mark.parametrize(
+    ("bad", "good"), [("own-loader", "drops-the-last"), ("training-data", "config-drops-the-last")]
+)
+def test_a_short_batch_stops_a_pipeline(bad: str, good: str, extensions: str) -> None:
+    """Ten samples in batches of four, over two stages: the third batch has two."""
+    scripts = [f"good/{good}", f"bad/{bad}"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_EXTENSIONS_DIR", extensions)
+        fine, stopped = run_all([_script(f"short-batch-in-pipeline/{n}") for n in scripts], ranks=2)
+    assert [run.said for run in fine] == [[True] * 4] * 2
+    assert [run.steps for run in stopped] == [2, 2]
+    assert "size of tensor a (4) must match the size of tensor b (2)" in stopped[1].message
 
 
 def test_a_checkpoint_of_one_rank_waits_for_the_others(extensions: str) -> None:

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,12 @@ class Run:
     said: Any = field(default=None)
 
 
-def run_all(scripts: list[Path], *, ranks: int = 1) -> list[tuple[Run, ...]]:
+def run_all(
+    scripts: list[Path], *, ranks: int = 1, devices: Sequence[int] = ()
+) -> list[tuple[Run, ...]]:
     """What became of each script, on every rank.
+
+    ``devices`` says for each script how many the machine pretends to have.
 
     Raises:
         RuntimeError: a child died; its last words are in the message.
@@ -58,7 +63,8 @@ def run_all(scripts: list[Path], *, ranks: int = 1) -> list[tuple[Run, ...]]:
             )
             for rank in range(ranks)
         ]
-        request = "".join(f"{path}\n" for path in scripts)
+        each = devices or [0] * len(scripts)
+        request = "".join(f"{count}:{path}\n" for count, path in zip(each, scripts, strict=True))
         for child in children:
             assert child.stdin is not None
             child.stdin.write(request)
@@ -120,7 +126,9 @@ def _serve(store: str) -> None:
         timeout=timedelta(seconds=_TIMEOUT),
     )
     for line in sys.stdin:
-        print(json.dumps(asdict(_judge(line.strip()))), file=answers, flush=True)
+        count, _, path = line.strip().partition(":")
+        with mock.patch("torch.cuda.device_count", return_value=int(count)):
+            print(json.dumps(asdict(_judge(path))), file=answers, flush=True)
     # As in tests.engine: an ordinary exit that runs native destructors can abort.
     os._exit(0)
 

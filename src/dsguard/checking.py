@@ -12,7 +12,10 @@ from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
+from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
 from dsguard.facts.watch import WatchedCase
+from dsguard.frontends.detect import config_argument
+from dsguard.frontends.requests import Requests
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.environ import NO_ENVIRON, Environ
 from dsguard.launch.read import Surroundings, read_launch
@@ -26,6 +29,7 @@ from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.rules import CRASH, all_rules, find_rule
+from dsguard.script.declaration import FromArgument
 from dsguard.script.load import load_script
 from dsguard.script.script import Script
 from dsguard.suppression.collect import collect
@@ -76,6 +80,7 @@ def check_source(
     judged: frozenset[str] = frozenset()
     try:
         script = script if script is not None else read_script_of(launch, settings)
+        document = _as_changed(document, config_path, launch, script, settings)
         directives = collect(document, launch, script)
         case = resolve(
             document,
@@ -102,6 +107,38 @@ def check_source(
         directives=directives,
         judged=judged,
     )
+
+
+def _as_changed(
+    document: Document | None,
+    path: Path | None,
+    launch: LaunchContext | None,
+    script: Script | None,
+    settings: Settings,
+) -> Document | None:
+    """The config as the script changes it, if the script loads this very file."""
+    config = config_of_script(script) if script is not None else None
+    if document is None or path is None or script is None or config is None:
+        return document
+    requests = Requests(launch, script)
+    named = config.path.name if isinstance(config.path, FromArgument) else None
+    unknown = config.path is None and config.literal is None
+    if named in script.reassigned or unknown:
+        # Something else takes the place of the file that was named.
+        return with_changes(document, replace(config, changes=None), requests)
+    name = named_by_script(config, script, requests)
+    if name is None:
+        return document
+    folders = (settings.folder, settings.folder / Path(script.source.name).parent)
+    if all((folder / name).resolve() != path.resolve() for folder in folders):
+        in_launch = launch is not None and config_argument(launch) is not None
+        # The launch names a file, and the script hands another one to DeepSpeed.
+        return (
+            with_changes(document, replace(config, changes=None), requests)
+            if in_launch
+            else document
+        )
+    return with_changes(document, config, requests)
 
 
 def surroundings(settings: Settings) -> Surroundings:
@@ -162,7 +199,7 @@ def _run_rules(
         else:
             if not watched.lacked:
                 judged.add(rule.meta.slug)
-    if case.document is not None and case.document.in_code:
+    if case.document is not None and (case.document.in_code or case.document.elsewhere):
         findings = [_without_edits(finding) for finding in findings]
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
     return tuple(findings), tuple(skipped), frozenset(judged)

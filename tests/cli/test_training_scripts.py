@@ -196,6 +196,123 @@ def test_reasons_in_the_json_beside_the_script(dsguard: Dsguard, folder: Path) -
     assert "::: ds.json:2:33" in outcome.out
 
 
+LOADED = """\
+import argparse
+import json
+import deepspeed
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--deepspeed_config", default="ds.json")
+parser.add_argument("--samples", type=int, default=4)
+args = parser.parse_args()
+with open({path}) as file:
+    config = json.load(file)
+{change}
+engine, *_ = deepspeed.initialize(model=model, config=config)
+"""
+FILE = """\
+{
+  "train_batch_size": 32,
+  "train_micro_batch_size_per_gpu": 4,
+  "gradient_accumulation_steps": 4,
+  "zero_optimization": {"stage": 9}
+}
+"""
+
+
+@pytest.mark.parametrize("path", ['"ds.json"', "args.deepspeed_config"])
+@pytest.mark.parametrize("named", ["", "--deepspeed_config ds.json"])
+def test_a_loaded_config_that_the_script_changes(
+    path: str, named: str, dsguard: Dsguard, folder: Path
+) -> None:
+    """What counts is what the script makes of the file, and it is said where that is written."""
+    (folder / "ds.json").write_text(FILE)
+    change = (
+        'config["train_micro_batch_size_per_gpu"] = args.samples\n'
+        'config["zero_optimization"]["stage"] = 7\n'
+        'config.update({"gradiant_clipping": 1.0})'
+    )
+    (folder / "train.py").write_text(LOADED.format(path=path, change=change))
+    launch = f"-- deepspeed --num_gpus 2 train.py --samples 8 {named}"
+    findings = json.loads(dsguard(f"check train.py -o json {launch}", folder).out)["findings"]
+    found = {(f["rule"], f["file"], f["range"]["start"]["line"]) for f in findings}
+    assert found == {
+        ("batch-size-mismatch", "ds.json", 2),
+        ("out-of-range-value", "train.py", 12),
+        ("unknown-key", "train.py", 13),
+    }
+    assert all(not f["fix"] or not f["fix"]["edits"] for f in findings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "config = patched(config)",
+        "patch(config)",
+        'config["zero_optimization"].pop("stage")\nconfig.pop("train_batch_size")',
+        'config[key] = 1\nconfig["zero_optimization"][key] = 1',
+        "if on:\n    config['train_batch_size'] = config['zero_optimization']['stage'] = 1",
+        "del config['train_batch_size']\ndel config['zero_optimization']['stage']",
+        "config = {**other, **config}",
+        "if 'optimizer' in config:\n    config['optimizer']['params']['lr'] = 1\ndel config[key]",
+        "options = {'model': model, 'config': patched(config)}\ndeepspeed.initialize(**options)",
+        "if args.samples:\n    config = other",
+        "json.dump(config, file)\nargs.deepspeed_config = file.name",
+    ],
+)
+def test_a_loaded_config_whose_changes_are_not_known(
+    change: str, dsguard: Dsguard, folder: Path
+) -> None:
+    (folder / "ds.json").write_text(FILE.replace('": 32', '": 33'))
+    text = LOADED.format(path="args.deepspeed_config", change=change)
+    (folder / "train.py").write_text(text)
+    for names in ("train.py", "train.py -- deepspeed train.py --deepspeed_config ds.json"):
+        outcome = dsguard(f"check -o concise {names}", folder)
+        assert (outcome.code, outcome.out) == (0, "")
+
+
+@pytest.mark.parametrize("passed", ["args={'train_batch_size': 8}", "config=make()"])
+def test_a_file_that_the_script_does_not_hand_over(
+    passed: str, dsguard: Dsguard, folder: Path
+) -> None:
+    """The launch names it, and nobody knows whether DeepSpeed sees what it says."""
+    (folder / "ds.json").write_text(FILE.replace('": 32', '": 33'))
+    text = f"import deepspeed\nengine, *_ = deepspeed.initialize(model=model, {passed})\n"
+    (folder / "train.py").write_text(text)
+    launch = "deepspeed --num_gpus 2 train.py --deepspeed_config ds.json"
+    assert dsguard(f"check -o concise train.py -- {launch}", folder).out == ""
+
+
+def test_a_config_that_the_script_names_needs_no_place_in_the_launch(
+    dsguard: Dsguard, folder: Path
+) -> None:
+    """The launch names no config; that is only worth a word where nothing else reads one."""
+    (folder / "ds.json").write_text(FILE)
+    launch = "ds.json -- deepspeed --num_gpus 2 train.py --ds_file ds.json"
+    text = LOADED.replace("--deepspeed_config", "--ds_file").replace("ds.json", "none.json")
+    for path, said in (("args.ds_file", False), ("name", True)):
+        (folder / "train.py").write_text(text.format(path=path, change=""))
+        assert ("config-not-in-launch" in dsguard(f"check -o concise {launch}", folder).out) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "front_end"),
+    [
+        ("import accelerate\naccelerate.DeepSpeedPlugin(zero_stage=2)\n", "accelerate"),
+        ("from accelerate.utils import DeepSpeedPlugin as P\nP(zero_stage=2)\n", "accelerate"),
+        ("import pytorch_lightning as pl\npl.Trainer(strategy='deepspeed')\n", "lightning"),
+        (f"import accelerate\n{LITERAL}", "plain"),
+    ],
+)
+def test_who_reads_the_config_of_a_script(
+    text: str, front_end: str, dsguard: Dsguard, folder: Path
+) -> None:
+    (folder / "train.py").write_text(text)
+    facts = json.loads(dsguard("check train.py -o json", folder).out)["checks"][0]["facts"]
+    assert facts["front_end"]["value"] == front_end
+    assert "unfilled-auto" not in dsguard("check train.py -o concise", folder).out
+
+
 LOOP = """\
 for batch in loader:
     loss = engine(batch).mean()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from dsguard.script.load import MAX_BYTES, load_script, modules_below
 from tests.script.reading import value
 
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 PARSER = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', default='{}')\n"
 
 
@@ -39,7 +41,7 @@ def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
         (b"# coding: punycode\n", "its encoding punycode is not read"),
         (b"# coding: ascii\nx = '\xe4'", "it is not the ascii text"),
         (b"x = 1\0", "it is no Python"),
-        (b"def (", "it is no Python: invalid syntax in line 1"),
+        (b"def (", f"it is no Python {RUNNING}: invalid syntax in line 1"),
     ],
 )
 def test_unreadable_files_say_why(tmp_path: Path, data: bytes, reason: str) -> None:

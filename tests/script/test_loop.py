@@ -212,6 +212,21 @@ def test_datasets_that_may_be_one_ranks_part(dataset: str) -> None:
     assert forward.loader.shards
 
 
+def test_star_imports() -> None:
+    script = read(
+        "from deepspeed import *\nfrom accelerate import *\nfrom torch.utils.data import *\n"
+        "loader = DataLoader(data, batch_size=3)\n"
+        "engine, *_ = initialize(model=net, config={})\n"
+        "for batch in loader:\n    engine(batch)\n"
+        "accelerator = Accelerator(gradient_accumulation_steps=2)\n"
+        "model = accelerator.prepare(model)\n"
+    )
+    assert [e.maker for e in script.loop.engines] == [Maker.DEEPSPEED, Maker.ACCELERATE]
+    (forward,) = script.loop.actions
+    assert forward.loader is not None
+    assert [call.framework for call in script.setups] == ["Accelerator"]
+
+
 def test_accelerate() -> None:
     script = read(
         "from accelerate import Accelerator\nimport torch\naccelerator = Accelerator()\n"
@@ -225,13 +240,14 @@ def test_accelerate() -> None:
     (engine,) = script.loop.engines
     assert (engine.maker, engine.name) == (Maker.ACCELERATE, "model")
     assert [a.does for a in script.loop.actions] == [
+        Does.ACCUMULATE,
         Does.FORWARD,
         Does.BACKWARD,
         Does.OPTIMIZER_STEP,
         Does.SAVE_CHECKPOINT,
     ]
-    assert meanings(script.loop.actions[2]) == [(Meaning.BOUNDARY, True)]
-    assert meanings(script.loop.actions[3]) == [(Meaning.FIRST_RANK, True)]
+    assert meanings(script.loop.actions[3]) == [(Meaning.BOUNDARY, True)]
+    assert meanings(script.loop.actions[4]) == [(Meaning.FIRST_RANK, True)]
 
 
 def test_a_class_that_trains() -> None:

@@ -281,7 +281,7 @@ def test_training_arguments_built_in_code() -> None:
     assert (call.class_name, call.framework, call.complete) == (
         "TrainingArguments",
         "TrainingArguments",
-        False,
+        True,
     )
     assert call.keywords["per_device_train_batch_size"] == FromArgument("batch_size")
     assert call.keywords["max_steps"] == Constant(1000)

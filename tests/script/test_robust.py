@@ -39,6 +39,19 @@ STATEMENTS = [
     *("if p % A == 0 and not p: p.step()", "A['a']['b'] = p", "A |= p", "p = {k: k for k in p}"),
     *("for A, p in enumerate(torch.utils.data.DataLoader(p)): p(*A, **p)", "p = p.module"),
     *("class E:\n def f(self): self.p = p\n def g(self): self.p.step()", "p = E()", "p.g()"),
+    *(
+        "import json",
+        "p = json.load(open(p))",
+        "with open(A) as f: p = json.load(f)",
+        "del p[A][p]",
+    ),
+    *("p['a']['b'][A] = p", "p['a'].update(A)", "deepspeed.initialize(**p)", "A = int(p) * A"),
+    *(
+        "import lightning as L, accelerate",
+        "L.Trainer(strategy=p, **A)",
+        "accelerate.Accelerator(**p)",
+    ),
+    *("p = accelerate.DeepSpeedPlugin(zero_stage=p)", "A = torch.cuda.device_count() * A // p"),
     *("p = f'{p!r:>{A}}'", "p = {**p, 'a': A}", "p = -p ** ~A", "p[A:] = *p, A", "return p"),
 ]
 

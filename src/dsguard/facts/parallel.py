@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from dsguard.facts.values import is_count, is_number, written
-from dsguard.frontends.requests import PARALLEL_FLAGS
+from dsguard.frontends.requests import PARALLEL_FLAGS, Requests
 from dsguard.launch.context import Argument, LaunchContext
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.tree import Document
+from dsguard.script.declaration import Constant, FromArgument
+from dsguard.script.script import Script
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,14 @@ DIVIDES_SINCE = Version("0.17.0")
 
 
 def parallel_sizes(
-    document: Document | None, launch: LaunchContext | None, world_size: Fact, target: Version
+    document: Document | None,
+    launch: LaunchContext | None,
+    script: Script | None,
+    requests: Requests,
+    world_size: Fact,
+    target: Version,
 ) -> ParallelSizes:
-    """The degrees that the config and the launch give."""
+    """The degrees that the config, the launch and the script give."""
     sequence = written(document, "sequence_parallel_size")
     tensor = written(document, "tensor_parallel.autotp_size")
     deepspeed = Origin(OriginKind.DEFAULT, whose="DeepSpeed")
@@ -46,18 +53,65 @@ def parallel_sizes(
     split_by_script = (
         Unknown(f"the script's {mpu.flag} {mpu.value} splits the ranks") if mpu else None
     )
+    stages = _stages(script, requests)
+    if stages is None and split_by_script is None:
+        split_by_script = _by_mpu(script)
+    data_parallel = split_by_script or _data_parallel(document, world_size, target)
+    if stages is not None:
+        data_parallel = _per_stage(world_size, stages)
     return ParallelSizes(
-        data_parallel=split_by_script or _data_parallel(document, world_size, target),
+        data_parallel=data_parallel,
         tensor_parallel=(
             Known(tensor.value, tensor.origin)
             if tensor is not None and is_number(tensor.value) and tensor.value > 0
             else split_by_script or Known(1, deepspeed)
         ),
-        pipeline_stages=split_by_script or Unknown("the script decides (PipelineModule)"),
+        pipeline_stages=stages or split_by_script or Unknown("the script decides (PipelineModule)"),
         sequence_parallel=(
             Known(sequence.value, sequence.origin)
             if sequence is not None and is_number(sequence.value)
             else Known(1, deepspeed)
+        ),
+    )
+
+
+def _stages(script: Script | None, requests: Requests) -> Fact | None:
+    """How many stages the script's ``PipelineModule`` has; None where it makes none."""
+    pipelines = [e for e in script.loop.engines if e.is_pipeline] if script is not None else []
+    if not pipelines:
+        return None
+    given = pipelines[0].stages if len(pipelines) == 1 else None
+    if given is not None and isinstance(given.value, Constant) and is_number(given.value.value):
+        return Known(given.value.value, Origin(OriginKind.SCRIPT, given.location))
+    if given is not None and isinstance(given.value, FromArgument):
+        request = requests.argument(given.value.name)
+        if request is not None and is_number(request.value):
+            return Known(request.value, request.origin)
+    return Unknown("the script's PipelineModule splits the ranks when it runs")
+
+
+def _by_mpu(script: Script | None) -> Unknown | None:
+    """Ranks that share a model by an ``mpu`` that the script passes to the engine."""
+    engines = script.loop.engines if script is not None else ()
+    if any({"mpu", "mesh_param"} & engine.passed.keys() for engine in engines):
+        return Unknown("the mpu that the script passes splits the ranks")
+    return None
+
+
+def _per_stage(world_size: Fact, stages: Fact) -> Fact:
+    """How many ranks each stage of a pipeline has (deepspeed/runtime/pipe/topology.py)."""
+    if not isinstance(stages, Known):
+        return stages
+    if not isinstance(world_size, Known):
+        return world_size
+    if not is_count(world_size.value) or stages.value < 1 or world_size.value % stages.value:
+        return Unknown(f"{stages.value} stages do not divide the ranks")
+    return Known(
+        world_size.value // stages.value,
+        Origin(
+            OriginKind.DERIVED,
+            facts=("world_size", "pipeline_stages"),
+            formula=f"{world_size.value} / {stages.value}",
         ),
     )
 

@@ -18,7 +18,7 @@ from dsguard.facts.ranks import processes
 from dsguard.facts.samples import samples_per_step
 from dsguard.facts.target import release_beside
 from dsguard.facts.training import training_facts
-from dsguard.facts.values import is_count, is_number, written
+from dsguard.facts.values import is_count, is_number, unfilled, written
 from dsguard.frontends.base import FrontEnd, FrontEndName, Setting
 from dsguard.frontends.detect import (
     config_argument,
@@ -42,6 +42,7 @@ from dsguard.model.fact import (
 )
 from dsguard.model.report import Target, TargetOrigin
 from dsguard.model.tree import Document, Object, dotted
+from dsguard.schema.placeholder import is_placeholder
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import may_be_deepspeed
 from dsguard.schema.validate import validate
@@ -92,7 +93,9 @@ def resolve(
     readable = document if document is not None and isinstance(document.root, Object) else None
     requests = Requests(launch, script)
     world_size = _world_size(processes(launch, reader, requests), options)
-    sizes: ParallelSizes = parallel_sizes(readable, launch, world_size, Version(target.version))
+    sizes: ParallelSizes = parallel_sizes(
+        readable, launch, script, requests, world_size, Version(target.version)
+    )
 
     named = named_config(launch, folder, config_path)
     broken = document is not None or unreadable is not None
@@ -187,6 +190,8 @@ def _settle(
 ) -> Fact | None:
     candidate = written(document, key)
     request = requests.get(key)
+    if candidate is not None and is_placeholder(candidate.value):
+        return unfilled(key)
     handed = requests.handed(key)
     setting = Setting(
         key,

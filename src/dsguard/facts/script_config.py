@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from dsguard.frontends.requests import Requests
 from dsguard.model.source import Location, Span
-from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar
-from dsguard.script.declaration import Constant, FromArgument
+from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar, join_pointer
+from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.lookup import argument_value
 from dsguard.script.loop.description import Config, DictEntry, DictLiteral
 from dsguard.script.script import Script
@@ -56,6 +58,81 @@ def document_of(literal: DictLiteral, requests: Requests) -> Document:
     there as a placeholder, which no rule judges.
     """
     return Document(literal.location.source, _object(literal, requests), in_code=True)
+
+
+def with_changes(document: Document, config: Config, requests: Requests) -> Document:
+    """A config file as the script changes it after loading it.
+
+    Where it is not known what the script does, the values that scripts are wont to set are
+    placeholders, which no rule judges.
+    """
+    if not isinstance(document.root, Object):
+        return document
+    root: Object = document.root
+    elsewhere: dict[str, Location] = {}
+    changes = config.changes if config.changes is not None else tuple(_perhaps_set(root, config))
+    for path, entry in changes:
+        if len(path) > 1 and document.get(_pointer(path[:-1])) is None:
+            continue  # Python would stop with KeyError, or a condition leaves it out
+        root = _put(root, path, entry, requests)
+        elsewhere[_pointer(path)] = entry.location
+    return replace(document, root=root, elsewhere=elsewhere) if elsewhere else document
+
+
+_OFTEN_SET = frozenset(
+    {
+        *("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"),
+        *("gradient_clipping", "zero_optimization", "optimizer", "scheduler", "fp16", "bf16"),
+    }
+)
+
+
+def _perhaps_set(
+    of: Object, config: Config, above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], DictEntry]]:
+    """The plain values of a config that scripts are wont to set, as ones that are not known."""
+    for member in of.members:
+        path = (*above, member.key)
+        if path[0] not in _OFTEN_SET:
+            continue
+        if isinstance(member.node, Object):
+            yield from _perhaps_set(member.node, config, path)
+        else:
+            reason = Unreadable("the script may change it")
+            yield path, DictEntry(path[-1], config.location, reason, config.location, "changed")
+
+
+def _pointer(path: tuple[str, ...]) -> str:
+    pointer = ""
+    for key in path:
+        pointer = join_pointer(pointer, key)
+    return pointer
+
+
+def _put(into: Object, path: tuple[str, ...], entry: DictEntry, requests: Requests) -> Object:
+    """An object with another value under some keys; blocks that are not there are made."""
+    key, *rest = path
+    before = into.member(key)
+    span = before.node.span if before is not None else into.span._replace(end=into.span.start + 1)
+    if rest:
+        inner = before.node if before is not None else None
+        block = inner if isinstance(inner, Object) else Object(span, (), {})
+        node: Node = _put(block, tuple(rest), entry, requests)
+    else:
+        node = _placed(_node(entry, requests), span)
+    member = Member(key, before.key_span if before is not None else span, node)
+    members = (*(one for one in into.members if one.key != key), member)
+    return Object(into.span, members, {one.key: one.node.value for one in members})
+
+
+def _placed(node: Node, span: Span) -> Node:
+    """A node of the script at a place of the file, whose own places say where it stands."""
+    if isinstance(node, Object):
+        members = tuple(Member(m.key, span, _placed(m.node, span)) for m in node.members)
+        return Object(span, members, node.value)
+    if isinstance(node, Array):
+        return Array(span, tuple(_placed(item, span) for item in node.items), node.value)
+    return replace(node, span=span)
 
 
 def _object(literal: DictLiteral, requests: Requests) -> Object:

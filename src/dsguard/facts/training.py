@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
-from dsguard.facts.values import block, has, is_number, written
+from dsguard.facts.values import block, has, is_number, unfilled, written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE, FrontEnd, FrontEndName
 from dsguard.frontends.requests import Requests
 from dsguard.model.fact import (
@@ -22,6 +22,7 @@ from dsguard.model.fact import (
     Unknown,
 )
 from dsguard.model.tree import Document
+from dsguard.schema.placeholder import is_placeholder
 
 Settle = Callable[[str], "Fact | None"]
 
@@ -169,6 +170,8 @@ def _offload(document: Document, front_end: FrontEnd | None, name: str, deepspee
         if front_end is None or front_end.fills(f"zero_optimization.{name}.device"):
             return Unknown(f'zero_optimization.{name}.device is "auto": a trainer fills it')
         return Known("none", deepspeed, (device,))
+    if is_placeholder(device.value):
+        return unfilled(f"zero_optimization.{name}.device")
     return Known(device.value, device.origin)
 
 
@@ -181,6 +184,8 @@ def _type(document: Document, front_end: FrontEnd | None, name: str) -> Fact:
     if kind is None:
         owner = "HF Trainer makes its own" if _is_trainer(front_end) else "the script may pass one"
         return Unknown(f"the config names no {name}; {owner}")
+    if is_placeholder(kind.value):
+        return unfilled(f"{name}.type")
     return Known(kind.value, kind.origin)
 
 

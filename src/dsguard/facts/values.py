@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsguard.model.fact import Candidate, Origin, OriginKind
+from dsguard.model.fact import Candidate, Origin, OriginKind, Unknown
 from dsguard.model.tree import Document, Object, join_pointer
 
 
@@ -30,6 +30,11 @@ def written(document: Document | None, *dotted: str) -> Candidate | None:
             location = document.locate(pointer)
             return Candidate(node.value, Origin(OriginKind.CONFIG, location))
     return None
+
+
+def unfilled(key: str) -> Unknown:
+    """The fact of a key whose value is a placeholder."""
+    return Unknown(f"{key} gets its value before DeepSpeed reads the config")
 
 
 def has(document: Document | None, dotted: str) -> bool:

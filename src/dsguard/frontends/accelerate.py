@@ -21,6 +21,10 @@ CONFIG_WINS_SINCE = Version("0.23.0")
 engine counts by the config; ``accumulate()`` follows it since 1.8.0, with a warning."""
 
 
+STEPS_SINCE = Version("1.8.0")
+"""From this release ``accelerator.backward`` outside ``accumulate()`` always steps the engine."""
+
+
 class Accelerate:
     """Accelerate's own loop: numbers in the config win, ``"auto"`` is filled in ``prepare()``."""
 
@@ -66,6 +70,14 @@ class Accelerate:
                 return Known(setting.handed.value, setting.handed.origin)
             return Unknown(f'{setting.key} is "auto": Accelerate fills it when the script runs')
         return Known(setting.written.value, setting.written.origin, setting.losers)
+
+    @property
+    def steps_the_engine(self) -> bool:
+        """Whether ``accelerator.backward`` decides when the engine steps.
+
+        Before, the engine counted the calls by itself.
+        """
+        return self._version is None or self._version >= STEPS_SINCE
 
     @property
     def _config_wins(self) -> bool:

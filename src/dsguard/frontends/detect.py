@@ -127,11 +127,23 @@ def _of_framework(launch: LaunchContext) -> Known | None:
     )
 
 
+_SETUPS = {
+    "DeepSpeedStrategy": FrontEndName.LIGHTNING,
+    "Accelerator": FrontEndName.ACCELERATE,
+    "DeepSpeedPlugin": FrontEndName.ACCELERATE,
+}
+"""Classes that only scripts of a front end make, however they are imported."""
+
+
 def _by_imports(script: Script | None) -> Known | None:
+    """What the imports of a script say, or the objects that it makes."""
     if script is None:
         return None
     for name, modules in _IMPORTS.items():
+        made = [call for call in script.setups if _SETUPS.get(call.framework) is name]
         if not script.imports.isdisjoint(modules):
             source = f"the imports of {script.source.name}"
             return Known(name, Origin(OriginKind.SCRIPT, argument=source))
+        if made:
+            return Known(name, Origin(OriginKind.SCRIPT, made[0].location))
     return None

@@ -6,7 +6,7 @@ The readers build this tree; everything after them asks it for values by JSON po
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeAlias
@@ -117,7 +117,8 @@ class Document:
 
     ``comments`` are the spans of comments; ``deviations`` the places where a strict JSON
     reader would stop or differ, in the order of the text. ``in_code`` says that the tree is what
-    a program writes, such as a dict in Python: no edit of JSON fits into its text.
+    a program writes, such as a dict in Python: no edit of JSON fits into its text. ``elsewhere``
+    says where a program changes values of the text, by their pointers.
     """
 
     source: Source
@@ -125,6 +126,7 @@ class Document:
     comments: tuple[Span, ...] = ()
     deviations: tuple[Deviation, ...] = ()
     in_code: bool = False
+    elsewhere: Mapping[str, Location] = field(default_factory=dict)
 
     @property
     def value(self) -> Any:
@@ -153,6 +155,11 @@ class Document:
             if found is not None:
                 break
             pointer = pointer.rpartition("/")[0]
+        above = pointer
+        while above and above not in self.elsewhere:
+            above = above.rpartition("/")[0]
+        if above:
+            return self.elsewhere[above]._replace(pointer=pointer)
         member, node = found
         if member is not None and part == "key":
             return Location(self.source, member.key_span, pointer)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dsguard.script.loop.values import Dict
 from dsguard.script.objects import Value
 from dsguard.script.scope import Scope
 
@@ -41,7 +42,9 @@ class Arguments:
         keywords: dict[str, Value] = {}
         for keyword in node.keywords:
             value = expressions.evaluate(keyword.value, scope)
-            if keyword.arg is None:
+            if keyword.arg is None and isinstance(value, Dict) and value.is_whole:
+                keywords |= {name: entry.value for name, entry in value.entries.items()}
+            elif keyword.arg is None:
                 starred = True
                 spread.append(value)
             else:

@@ -276,15 +276,13 @@ class Calls:
         """Note what a class that sets a front end up is given."""
         keywords: dict[str, Constant | Unreadable | FromArgument] = {}
         places: dict[str, Location] = {}
-        for keyword in node.keywords:
-            if keyword.arg is not None:
-                value = arguments.keywords[keyword.arg]
-                places[keyword.arg] = scope.module.locate(keyword.value)
-                keywords[keyword.arg] = (
-                    value
-                    if isinstance(value, FromArgument)
-                    else written(value, keyword.value, scope.module)
-                )
+        written_at = {keyword.arg: keyword.value for keyword in node.keywords}
+        for name, value in arguments.keywords.items():
+            at = written_at.get(name, node)
+            places[name] = scope.module.locate(at)
+            keywords[name] = (
+                value if isinstance(value, FromArgument) else written(value, at, scope.module)
+            )
         self._reading.setups.append(
             SetupCall(
                 class_name=callee.last if isinstance(callee, External) else callee.node.name,

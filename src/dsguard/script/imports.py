@@ -23,6 +23,12 @@ _MOST_MODULES = 40
 
 # What ``from library import *`` binds, of the names that matter.
 _STAR = {
+    "accelerate": ("Accelerator", "DeepSpeedPlugin"),
+    "accelerate.utils": ("DeepSpeedPlugin", "GradientAccumulationPlugin"),
+    "deepspeed": ("initialize", "add_config_arguments", "PipelineModule"),
+    "lightning": ("Trainer",),
+    "pytorch_lightning": ("Trainer",),
+    "torch.utils.data": ("DataLoader", "DistributedSampler"),
     "argparse": ("ArgumentParser", "BooleanOptionalAction", "SUPPRESS", "Namespace"),
     "dataclasses": ("dataclass", "field"),
     "transformers": ("HfArgumentParser", "TrainingArguments", "Seq2SeqTrainingArguments"),

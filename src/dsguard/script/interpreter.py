@@ -27,8 +27,8 @@ from dsguard.script.loop.blocks import (
     skipped,
     turn_of,
 )
-from dsguard.script.loop.description import Block, Does
-from dsguard.script.loop.dicts import store
+from dsguard.script.loop.description import Block, Does, FromConfig
+from dsguard.script.loop.dicts import store, store_below
 from dsguard.script.loop.naming import name_engine
 from dsguard.script.loop.values import (
     Batch,
@@ -36,6 +36,7 @@ from dsguard.script.loop.values import (
     Dict,
     EngineValue,
     ModuleValue,
+    Opened,
     Test,
     Turns,
     is_followed,
@@ -128,7 +129,9 @@ class Interpreter:
         A function that has nothing to do with parsers, and is given none, is followed once.
         """
         node, module = function.node, function.scope.module
-        is_told = any(holds_parser(v) or is_followed(v) for v in arguments.all) or (
+        is_told = any(
+            holds_parser(v) or is_followed(v) or isinstance(v, Namespace) for v in arguments.all
+        ) or (
             isinstance(function.bound, (Parser, Instance))
             or (arguments.given and self._concerns(node, module))
         )
@@ -262,7 +265,8 @@ class Interpreter:
                 entered = self.expressions.evaluate(item.context_expr, scope)
                 managers.append(manager_of(entered, item.context_expr, scope.module))
                 if item.optional_vars is not None:
-                    self._assign(item.optional_vars, COMPUTED, scope)
+                    inside = entered if isinstance(entered, Opened) else COMPUTED
+                    self._assign(item.optional_vars, inside, scope)
             with self.reading.loop.inside(*managers):
                 self._block(node.body, scope)
         elif isinstance(node, _TRY):
@@ -321,11 +325,16 @@ class Interpreter:
         elif isinstance(target, ast.Subscript):
             owner = self.expressions.evaluate(target.value, scope)
             key = self.expressions.evaluate(target.slice, scope)
+            where = (node or target, scope.module, self.reading.loop.blocks)
             if isinstance(owner, Dict):
-                store(owner, key, value, node or target, scope.module, self.reading.loop.blocks)
+                store(owner, key, value, *where)
+            elif isinstance(owner, FromConfig):
+                store_below(owner, key, value, *where)
 
     def _lose(self, node: ast.expr, scope: Scope, reason: str) -> None:
         owner = self.expressions.evaluate(node, scope)
+        if isinstance(owner, FromConfig):
+            owner = owner.of
         if isinstance(owner, Dict):
             owner.lost = reason
 

@@ -156,7 +156,7 @@ def constant_of(value: Value | None) -> Constant | None:
         return value
     if isinstance(value, External) and value.name == "argparse.SUPPRESS":
         return Constant("==SUPPRESS==")
-    if isinstance(value, Dict) and not value.kept and not value.lost:
+    if isinstance(value, Dict) and not value.kept and value.is_whole:
         constants = {key: constant_of(entry.value) for key, entry in value.entries.items()}
         if all(constants.values()):
             return Constant({key: one.value for key, one in constants.items() if one})
@@ -184,7 +184,7 @@ def truth(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, (Parser, Function, Class)):
         return True
-    if isinstance(value, Dict) and not value.kept:
+    if isinstance(value, Dict) and not value.kept and value.file is None:
         return bool(value.entries)
     return None
 

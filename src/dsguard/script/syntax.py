@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from bisect import bisect_left
 from itertools import accumulate
@@ -31,7 +32,9 @@ def parse(source: Source) -> ast.Module:
             return ast.parse(source.text.removeprefix(_BOM))
     except SyntaxError as error:
         line = f" in line {error.lineno}" if error.lineno else ""
-        raise UnreadableTextError(f"it is no Python: {error.msg}{line}") from None
+        release = f"{sys.version_info.major}.{sys.version_info.minor}"
+        reason = f"it is no Python {release}: {error.msg}{line}"
+        raise UnreadableTextError(reason) from None
     except (RecursionError, MemoryError):
         raise UnreadableTextError("its code is nested too deeply") from None
     except ValueError as error:  # a NUL (Python below 3.12) or a lone surrogate

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from dsguard.facts.case import Case
+from dsguard.facts.script_config import config_of_script, named_by_script
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import LaunchContext, LauncherName
 from dsguard.model.fact import Known
@@ -30,6 +32,8 @@ def config_not_in_launch(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     if isinstance(case.facts["config_file"], Known) or launch.script is None:
         return
+    if _is_read_by_script(case):
+        return
     if launch.refusal is not None:
         # Nothing is started, and the word taken for the script may be another.
         return
@@ -49,6 +53,15 @@ def config_not_in_launch(case: Case, report: Reporter) -> Iterator[Finding]:
         confidence=Confidence.MEDIUM,
         help=f"add --deepspeed_config {name} (for HF Trainer: --deepspeed {name})",
     )
+
+
+def _is_read_by_script(case: Case) -> bool:
+    """Whether the script plainly reads this file."""
+    config = config_of_script(case.script) if case.script is not None else None
+    if case.script is None or case.document is None or config is None:
+        return False
+    name = named_by_script(config, case.script, case.requests)
+    return name is not None and Path(case.document.source.name).name == Path(name).name
 
 
 def _has_settings_file(launch: LaunchContext) -> bool:

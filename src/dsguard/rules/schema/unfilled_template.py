@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.schema.problem import ProblemKind
+from dsguard.schema.problem import Problem, ProblemKind
 
 
 @rule(
@@ -23,10 +23,16 @@ def unfilled_template(case: Case, report: Reporter) -> Iterator[Finding]:
     if case.document is not None and case.document.in_code:
         return
     for problem in case.problems:
-        if problem.kind is ProblemKind.PLACEHOLDER:
+        if problem.kind is ProblemKind.PLACEHOLDER and not _is_set_in_code(case, problem):
             yield report(
                 case.locate(problem),
                 problem.message,
                 problem.consequence,
                 help="check the file that is made from this one",
             )
+
+
+def _is_set_in_code(case: Case, problem: Problem) -> bool:
+    """Whether a script puts a value there that is only known when it runs."""
+    places = case.document.elsewhere if case.document is not None else {}
+    return any(f"{problem.pointer}/".startswith(f"{pointer}/") for pointer in places)

@@ -58,8 +58,8 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
         for backward in actions(case, Does.BACKWARD, engine=engine):
             if inside(backward, Context.NO_SYNC, Context.COALESCE):
                 continue
-            window = _window(case, action, backward)
-            if window is None:
+            several = window(case, action, backward)
+            if several is None:
                 continue
             if version < LAST_ONLY_SINCE:
                 what, consequence = "the second one stops with TypeError", Consequence.LATE
@@ -68,7 +68,7 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
                 consequence = Consequence.DIFFERS
             yield report(
                 backward.location,
-                f"{window} for one {action.said}, but gradient_accumulation_steps is 1: at ZeRO "
+                f"{several} for one {action.said}, but gradient_accumulation_steps is 1: at ZeRO "
                 f"stage {level} {what}",
                 consequence,
                 because=(
@@ -80,7 +80,7 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
             )
 
 
-def _window(case: Case, step: Action, backward: Action) -> str | None:
+def window(case: Case, step: Action, backward: Action) -> str | None:
     """How many backwards a step follows, in words; None where it may be one."""
     loop = innermost(backward)
     if loop is None:

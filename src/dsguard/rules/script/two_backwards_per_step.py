@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.script._accelerate import steps_the_engine
 from dsguard.rules.script._loop import (
     accumulation,
     actions,
@@ -14,24 +15,25 @@ from dsguard.rules.script._loop import (
     in_script,
     innermost,
     inside,
+    loop_of,
     once,
     owns_its_windows,
     reasons,
     release,
+    runs_under_deepspeed,
     stage,
 )
 from dsguard.rules.script.accumulated_by_hand import LAST_ONLY_SINCE, SUMMED_UNTIL
-from dsguard.script.loop.description import Action, Context, Does, Engine, Maker
+from dsguard.script.loop.description import Action, Block, Context, Does, Engine, Maker, Meaning
 
 
 @rule(
     code="DSG811",
     slug="two-backwards-per-step",
-    summary="two backwards before one step: ZeRO stage 1 and 2 keep the second only",
+    summary="two backwards before one step: ZeRO keeps the second only, Accelerate steps twice",
     severity=Severity.ERROR,
     since="0.1.0",
-    needs=("gradient_accumulation_steps", "zero_stage"),
-    oracle="the update holds the second loss only",
+    oracle="the update holds the second loss only; Accelerate takes two steps",
 )
 def two_backwards_per_step(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find two backwards of one engine in a row, with no step between them."""
@@ -39,10 +41,11 @@ def two_backwards_per_step(case: Case, report: Reporter) -> Iterator[Finding]:
 
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
+    yield from _of_accelerate(case, report)
     level, version = stage(case), release(case)
     if accumulation(case) != 1 or level not in (1, 2) or version < SUMMED_UNTIL:
         return
-    for engine in case.script.loop.engines if case.script is not None else ():
+    for engine in loop_of(case).engines:
         if engine.maker is not Maker.DEEPSPEED or owns_its_windows(case, engine):
             continue
         for first, second, step in _in_a_row(case, engine):
@@ -66,15 +69,33 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
             )
 
 
+def _of_accelerate(case: Case, report: Reporter) -> Iterator[Finding]:
+    """``accelerator.backward`` steps the engine itself, so the second one is a step of its own."""
+    if not steps_the_engine(case):
+        return
+    for engine in loop_of(case).engines:
+        if engine.maker is not Maker.ACCELERATE or not runs_under_deepspeed(case, engine):
+            continue
+        for first, second, step in _in_a_row(case, engine):
+            yield report(
+                second.location,
+                f"{second.said} is the second backward before {step.said}: under DeepSpeed each of "
+                "them ends with an optimizer step of its own",
+                Consequence.DIFFERS,
+                because=(in_script("first backward", first.said, first.location),),
+                help="add the losses and call backward once",
+            )
+
+
 def _in_a_row(case: Case, engine: Engine) -> Iterator[tuple[Action, Action, Action]]:
     """Two backwards and a step that stand in one block, in this order."""
     row: list[Action] = []
-    for action in actions(case, Does.BACKWARD, Does.STEP, engine=engine):
+    for action in actions(case, Does.BACKWARD, Does.STEP, Does.OPTIMIZER_STEP, engine=engine):
         loop = innermost(action)
         if loop is None or inside(action, Context.NO_SYNC, Context.COALESCE):
             row = []
             continue
-        if row and (innermost(row[-1]) is not loop or branches(action) != branches(row[-1])):
+        if row and (innermost(row[-1]) is not loop or _branches(action) != _branches(row[-1])):
             row = []
         if action.does is Does.BACKWARD:
             row.append(action)
@@ -82,3 +103,12 @@ def _in_a_row(case: Case, engine: Engine) -> Iterator[tuple[Action, Action, Acti
         if len(row) == 2:
             yield row[0], row[1], action
         row = []
+
+
+def _branches(action: Action) -> tuple[Block, ...]:
+    """The branches around an action, but for "where a window ends"."""
+    return tuple(
+        block
+        for block in branches(action)
+        if not block.conditions or any(c.meaning is not Meaning.BOUNDARY for c in block.conditions)
+    )

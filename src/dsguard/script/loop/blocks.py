@@ -39,6 +39,8 @@ def loop_of(node: ast.For | ast.AsyncFor | ast.While, over: Any, module: LocalMo
         Around.LOOP,
         module.locate(node),
         loader=source.loader if source is not None else None,
+        is_prepared=source is not None and source.is_prepared,
+        of_batch=isinstance(over, Batch),
     )
 
 

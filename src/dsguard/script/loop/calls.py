@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dsguard.script.arguments import Arguments
-from dsguard.script.declaration import Constant, FromArgument
+from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.built import plugin_config, registered_config, strategy_config
 from dsguard.script.loop.description import (
     Config,
     Context,
+    Counted,
     Does,
     Engine,
     Given,
@@ -20,7 +22,7 @@ from dsguard.script.loop.description import (
     Maker,
     Whose,
 )
-from dsguard.script.loop.dicts import literal
+from dsguard.script.loop.dicts import changes, literal
 from dsguard.script.loop.notes import Notes, given
 from dsguard.script.loop.values import (
     Accelerator,
@@ -32,12 +34,14 @@ from dsguard.script.loop.values import (
     Made,
     Manager,
     ModuleValue,
+    Opened,
     Rank,
     Role,
     Turns,
 )
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import External, Instance, Items, Namespace
+from dsguard.script.setups import setup_class
 
 INITIALIZE = (
     *("args", "model", "optimizer", "model_parameters", "training_data", "lr_scheduler"),
@@ -47,11 +51,14 @@ INITIALIZE = (
 """The parameters of ``deepspeed.initialize``, in order (deepspeed/__init__.py)."""
 
 _LOADER = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")
+_COUNTS = {"device_count": "devices", "get_world_size": "ranks"}
 _RANKS = frozenset({"get_rank", "get_local_rank", "get_global_rank"})
 RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"})
 _PASSES_ON = frozenset({"tqdm", "iter", "RepeatingLoader", "trange", "cycle"})
 _DICT_MAKERS = frozenset({"builtins.dict"})
+_OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
+_LOADS = frozenset({"json.load", "json.loads", "hjson.load", "hjson.loads"})
 _HARMLESS = frozenset(
     {
         *("builtins", "torch", "tqdm", "logging", "json", "os", "copy", "pprint", "wandb"),
@@ -79,6 +86,8 @@ def bound(
     for keyword in node.keywords:
         if keyword.arg is not None:
             found[keyword.arg] = (arguments.keywords[keyword.arg], keyword.value)
+    for name, value in arguments.keywords.items():
+        found.setdefault(name, (value, node))  # from a dict behind **
     return found
 
 
@@ -101,12 +110,13 @@ class LibraryCalls:
             return Accelerator(made)
         if last == "DataLoader" and callee.library in ("torch", "torchdata"):
             return self._loader(node, callee, arguments, module)
+        if last in _COUNTS and callee.library in ("torch", "deepspeed"):
+            return Counted(_COUNTS[last])
         if last in _RANKS and callee.library in ("torch", "deepspeed"):
             return Rank()
         if name in ("os.environ.get", "os.getenv"):
             key = arguments.first("key")
-            is_rank = isinstance(key, Constant) and key.value in RANK_VARIABLES
-            return Rank() if is_rank else None
+            return variable(key.value) if isinstance(key, Constant) else None
         if name in ("builtins.int", "builtins.next") and arguments.positional:
             return self._converted(name, arguments.positional[0])
         if last in _CLIPS and callee.library == "torch":
@@ -119,7 +129,8 @@ class LibraryCalls:
             self._config_of(node, arguments, module, _CONFIG_TAKERS[last])
             if last in ("HfDeepSpeedConfig", "HfTrainerDeepSpeedConfig"):
                 self._notes.set_up(module.locate(node))
-            self._build_config(node, arguments, module, last)
+            if setup_class(callee) is not None:
+                self._build_config(node, arguments, module, last)
         if last == "Trainer" and callee.library in ("lightning", "pytorch_lightning"):
             self._strategy_by_name(node, arguments, module)
         if last == "from_pretrained" and callee.library in ("transformers", "diffusers", "peft"):
@@ -127,6 +138,13 @@ class LibraryCalls:
         if last in ("GatheredParameters", "no_grad", "inference_mode", "autocast"):
             gathered = last == "GatheredParameters"
             return Manager(Context.GATHERED if gathered else Context.OTHER)
+        if name in _OPENS:
+            return opened(arguments.first("file"))
+        if name in _LOADS and isinstance(first := arguments.first("fp"), Opened):
+            where = module.locate(node)
+            loaded = Dict(node, where, tuple(self._notes.blocks), file=first.name)
+            self._notes.loaded.append(loaded)
+            return loaded
         if name in _DICT_MAKERS:
             return self._dict(node, arguments, module)
         return self._flowing(node, callee, arguments, module)
@@ -144,11 +162,18 @@ class LibraryCalls:
         if isinstance(value, (Constant, FromArgument)):
             is_path = isinstance(value, FromArgument) or isinstance(value.value, str)
             config = Config(where, path=value if is_path else None, reason="it is no file name")
+        elif isinstance(value, Dict) and value.file is not None:
+            changed = changes(value)
+            config = Config(where, path=value.file, reason=value.lost, changes=changed)
         elif isinstance(value, Dict):
             found = literal(value)
             config = Config(where, literal=found, reason=value.lost)
         else:
-            config = Config(where, reason="it is only known when the script runs")
+            # What code that is not read makes of a config that was loaded before.
+            files = list(dict.fromkeys(made.file for made in self._notes.loaded))
+            path = files[0] if len(files) == 1 else None
+            reason = "it is only known when the script runs"
+            config = Config(where, path=path, reason=reason, changes=None)
         return self._notes.add_config(config)
 
     def escape(
@@ -170,6 +195,9 @@ class LibraryCalls:
             if name in passed and config is None:
                 config = self.note_config(*passed[name], module)
         args = passed.get("args")
+        elsewhere = arguments.starred and self._notes.loaded
+        if config is None and (elsewhere or (args is not None and isinstance(args[0], Dict))):
+            config = self.note_config(None, node, module)
         if config is None and args is not None and isinstance(args[0], Namespace):
             where = module.locate(args[1])
             config = self._notes.add_config(Config(where, path=FromArgument("deepspeed_config")))
@@ -190,6 +218,7 @@ class LibraryCalls:
                 blocks=tuple(self._notes.blocks),
                 config=config,
                 is_pipeline=pipeline,
+                stages=_stages(model) if pipeline else None,
                 has_scheduler=isinstance(passed.get("lr_scheduler", (None,))[0], (Made, Instance)),
                 complete=not arguments.starred,
                 made_by={
@@ -252,7 +281,7 @@ class LibraryCalls:
 
     def _converted(self, name: str, value: Any) -> Any:
         if name == "builtins.int":
-            return value if isinstance(value, Rank) else None
+            return value if isinstance(value, (Rank, Counted)) else None
         return Batch(value.loader) if isinstance(value, Turns) else None
 
     def _clip(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> None:
@@ -337,7 +366,7 @@ class LibraryCalls:
         first = arguments.positional[0] if arguments.positional else None
         source = turns(first)
         if callee.name == "builtins.enumerate" and source is not None:
-            return Turns(source.loader, counted=True)
+            return replace(source, counted=True)
         if callee.last in _PASSES_ON and source is not None:
             return source
         self.escape(node, callee, arguments, module)
@@ -349,14 +378,32 @@ class LibraryCalls:
         return self._made(node, callee, arguments, module)
 
 
+def opened(name: Any) -> Opened | None:
+    """A file of this name; None where the name is not known."""
+    if isinstance(name, Made) and name.name == "pathlib.Path" and len(name.positional) == 1:
+        (name,) = name.positional
+    if isinstance(name, FromArgument) or (
+        isinstance(name, Constant) and isinstance(name.value, str)
+    ):
+        return Opened(name)
+    return None
+
+
+def variable(name: Any) -> Rank | Counted | None:
+    """What a launcher says in a variable of the environment."""
+    if name in RANK_VARIABLES:
+        return Rank()
+    return Counted("ranks") if name == "WORLD_SIZE" else None
+
+
 def turns(value: Any) -> Turns | None:
     """A loader as something to loop over."""
     if isinstance(value, Turns):
         return value
     if isinstance(value, Made) and value.loader is not None:
-        return Turns(value.loader)
+        return Turns(value.loader, is_prepared=value.is_prepared)
     if isinstance(value, Role) and value.what == "loader":
-        return Turns(None)
+        return Turns(None, is_prepared=value.engine.maker is Maker.ACCELERATE)
     return None
 
 
@@ -369,6 +416,19 @@ def flowing(values: Sequence[Any]) -> Derived | Batch | None:
             return Derived(engines, losses[0].divisions, losses[0].is_sum)
         return Derived(engines, is_sum=True)
     return next((value for value in _each(values) if isinstance(value, Batch)), None)
+
+
+def _stages(pipeline: Any) -> Given | None:
+    """What a ``PipelineModule(…, num_stages=…)`` is given."""
+    if not isinstance(pipeline, Made) or "topology" in pipeline.keywords:
+        return None
+    if "num_stages" not in pipeline.keywords:
+        return None
+    value = pipeline.keywords["num_stages"]
+    text = pipeline.texts["num_stages"]
+    if not isinstance(value, (Constant, FromArgument)):
+        value = Unreadable(f"`{text}` is only known when the script runs")
+    return Given(value, pipeline.location, text)
 
 
 def _each(values: Sequence[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
@@ -27,9 +27,27 @@ class FromEngine:
 
 @dataclass(frozen=True)
 class FromConfig:
-    """What a config that the script loads says under a top-level key."""
+    """What a config that the script loads says under a key; ``of`` is the dict it is taken from.
+
+    ``key`` joins the names that lead there with dots.
+    """
 
     key: str
+    of: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The keys that lead there."""
+        return tuple(self.key.split("."))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A number that is computed from how many there are: ``what`` is ``devices`` of this machine
+    (``torch.cuda.device_count()``) or ``ranks`` of the job (``get_world_size()``).
+    """
+
+    what: str
 
 
 Amount: TypeAlias = Constant | FromArgument | FromEngine | FromConfig | Unreadable
@@ -95,8 +113,9 @@ class Block:
     """A loop, a branch or a ``with`` block around a statement; each one is itself only.
 
     ``conditions`` all hold in a branch. ``split`` is shared by the branches of one ``if``, of
-    which a run takes one. ``loader`` is what a loop takes its batches from, ``is_endless`` says
-    that a loop has no end in sight (``while True``).
+    which a run takes one. ``loader`` is what a loop takes its batches from; ``is_prepared`` says
+    that this went through ``accelerator.prepare``, ``of_batch`` that a loop goes over the parts of
+    one batch.
     """
 
     around: Around
@@ -104,6 +123,8 @@ class Block:
     conditions: tuple[Condition, ...] = ()
     split: object = None
     loader: Loader | None = None
+    is_prepared: bool = False
+    of_batch: bool = False
     context: Context = Context.OTHER
 
 
@@ -129,13 +150,15 @@ class Config:
 
     ``path`` is a constant file name or the argument that holds one. ``literal`` is a dict that is
     written in the script. Neither is set where the value is only known when the script runs;
-    ``reason`` then says why.
+    ``reason`` then says why. ``changes`` are what the script does to a config that it loads from
+    the file, each with the keys that lead there; None where that is not known.
     """
 
     location: Location
     path: Constant | FromArgument | None = None
     literal: DictLiteral | None = None
     reason: str = ""
+    changes: tuple[tuple[tuple[str, ...], DictEntry], ...] | None = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +179,12 @@ class DictLiteral:
     location: Location
     entries: tuple[DictEntry, ...]
 
+    def get(self, key: str) -> DictEntry | None:
+        """The entry of a key, None where there is none."""
+        return next((entry for entry in self.entries if entry.key == key), None)
 
-DictValue: TypeAlias = "Amount | DictLiteral | tuple[DictEntry, ...]"
+
+DictValue: TypeAlias = "Amount | Counted | DictLiteral | tuple[DictEntry, ...]"
 """A value in such a dict: a tuple is a list, whose entries have empty keys."""
 
 
@@ -169,7 +196,8 @@ class Engine:
     ``made_by`` the dotted name of the call that plainly makes it, such as ``torch.optim.AdamW``;
     ``complete`` is False where ``**`` passes more. ``targets`` are the names that the result is
     unpacked into, None where it is not unpacked on the spot. ``blocks`` stand around the call.
-    ``has_scheduler`` says that it plainly gets one, and not perhaps None.
+    ``has_scheduler`` says that it plainly gets one, and not perhaps None. ``stages`` is the
+    ``num_stages`` of a pipeline.
     """
 
     name: str
@@ -181,6 +209,7 @@ class Engine:
     targets: tuple[str, ...] | None = None
     targets_location: Location | None = None
     is_pipeline: bool = False
+    stages: Given | None = None
     has_scheduler: bool = False
     complete: bool = True
     made_by: Mapping[str, str] = field(default_factory=dict)
@@ -206,6 +235,7 @@ class Does(str, Enum):
     SAVE_WEIGHTS = "save weights"
     SET_BOUNDARY = "set_gradient_accumulation_boundary"
     JOIN_UNEVEN = "join_uneven_inputs"
+    ACCUMULATE = "accumulate"
     ESCAPE = "escape"
     """The engine is handed to code that is not read."""
 

@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
-from dsguard.script.loop.description import Block, DictEntry, DictLiteral, DictValue
+from dsguard.script.loop.description import (
+    Around,
+    Block,
+    Counted,
+    DictEntry,
+    DictLiteral,
+    DictValue,
+    FromConfig,
+)
 from dsguard.script.loop.values import Dict, Entry
 from dsguard.script.module import LocalModule
 
@@ -42,10 +50,59 @@ def written_dict(
 
 def merge(into: Dict, value: Any) -> None:
     """Add the entries of another dict, as ``**`` and ``update`` do."""
-    if isinstance(value, Dict) and not value.lost:
+    if isinstance(value, Dict) and not value.lost and (value.file is None or _is_fresh(into)):
         into.entries.update(value.entries)
+        into.nested.update(value.nested)
+        into.file = value.file or into.file
     else:
         into.lost = "it takes entries from something that is only known when the script runs"
+
+
+def _is_fresh(made: Dict) -> bool:
+    return not made.entries and made.file is None
+
+
+def _is_conditional(here: Iterable[Block], there: Iterable[Block]) -> bool:
+    """Whether a statement may be left out in a run that made the dict; ``with`` blocks are not."""
+    now, then = (
+        [block for block in blocks if block.around is not Around.CONTEXT]
+        for blocks in (here, there)
+    )
+    return now[: len(then)] != then or len(now) > len(then)
+
+
+def store_below(
+    into: FromConfig, key: Any, value: Any, node: ast.AST, module: LocalModule, blocks: list[Block]
+) -> None:
+    """``config["optimizer"]["params"]["lr"] = value`` of a config that was loaded."""
+    of = into.of
+    if not isinstance(of, Dict):
+        return
+    if not (isinstance(key, Constant) and isinstance(key.value, str)):
+        of.lost = "a key of it is computed"
+        return
+    where, text = module.locate(node), module.places.excerpt(node)
+    if _is_conditional(blocks, of.blocks):
+        value = Unreadable("it is set under a condition")
+    keys = (*into.path, key.value)
+    of.nested[keys] = Entry(value, where, where, text)
+
+
+def changes(of: Dict) -> tuple[tuple[tuple[str, ...], DictEntry], ...] | None:
+    """What was done to a config after it was loaded; None where that is not known."""
+    if of.lost:
+        return None
+    found: list[tuple[tuple[str, ...], Entry]] = [
+        ((key,), entry) for key, entry in of.entries.items()
+    ]
+    found += of.nested.items()
+    return tuple(
+        (
+            path,
+            DictEntry(path[-1], entry.key_location, _value(entry, 1), entry.location, entry.text),
+        )
+        for path, entry in found
+    )
 
 
 def store(
@@ -56,7 +113,7 @@ def store(
         into.lost = "a key of it is computed"
         return
     where, text = module.locate(node), module.places.excerpt(node)
-    if tuple(blocks[: len(into.blocks)]) != into.blocks or len(blocks) > len(into.blocks):
+    if _is_conditional(blocks, into.blocks):
         value = Unreadable("it is set under a condition")
     before = into.entries.get(key.value)
     if before is not None and before.location.source is not where.source:
@@ -69,7 +126,7 @@ def store(
 
 def literal(of: Dict, depth: int = 0) -> DictLiteral | None:
     """The dict as rules see it; None where its content is not known."""
-    if of.lost or depth > _DEEPEST:
+    if not of.is_whole or depth > _DEEPEST:
         return None
     entries = []
     for key, entry in of.entries.items():
@@ -99,6 +156,6 @@ def _value(entry: Entry, depth: int) -> DictValue:
             )
             for m in members
         )
-    if isinstance(value, (Constant, FromArgument)):
+    if isinstance(value, (Constant, FromArgument, Counted)):
         return value
     return Unreadable("it is only known when the script runs")

@@ -9,7 +9,7 @@ from typing import Any
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant
-from dsguard.script.loop.calls import RANK_VARIABLES, flowing, turns
+from dsguard.script.loop.calls import flowing, opened, turns, variable
 from dsguard.script.loop.description import (
     Condition,
     Context,
@@ -34,6 +34,7 @@ from dsguard.script.loop.values import (
     Made,
     Manager,
     ModuleValue,
+    Opened,
     Rank,
     Role,
     Test,
@@ -63,6 +64,7 @@ _FIRST_RANK_NAMES = re.compile(
     r"_?(?:is_)?(?:world_process_zero|global_zero|main_process|local_main_process|rank_?(?:0|zero)"
     r"|local_process_zero|main_rank|master_process|main|master)(?:_process)?"
 )
+_READS = frozenset({"keys", "values", "items", "copy", "get"})
 _SCHEDULERS = re.compile(r"lr_scheduler\.|schedul", re.I)
 _PART = frozenset({"shard", "filter", "select", "skip", "take", "split_by_node"})
 
@@ -95,7 +97,7 @@ class Methods:
             return replace(value, method=name)
         if isinstance(value, Batch):
             return value
-        if isinstance(value, (ModuleValue, Role, Dict, Turns, Made)):
+        if isinstance(value, (ModuleValue, Role, Dict, Turns, Made, FromConfig, Opened)):
             return Call(self._notes.owner(value) or value, name)
         owner = self._notes.owner(value)
         return Call(owner, name) if isinstance(owner, ModuleValue) else None
@@ -166,6 +168,14 @@ class Methods:
             return self._accelerator_method(node, name, arguments, module)
         if isinstance(receiver, Dict):
             return self._dict_method(receiver, name, arguments)
+        if isinstance(receiver, FromConfig):
+            if name == "get" and arguments.positional:
+                return item(receiver, arguments.positional[0])
+            if name not in _READS and isinstance(receiver.of, Dict):
+                receiver.of.lost = f"{name}() changes a part of it"
+            return None
+        if isinstance(receiver, Opened):
+            return receiver if name == "read" else None
         if isinstance(receiver, Made):
             return self._made_method(node, receiver, name, arguments, module)
         return None
@@ -205,7 +215,9 @@ class Methods:
             notes.act(Does.BACKWARD, engine, node, module, loss=loss, arguments=passed)
             return None
         if name in _ENGINE_DOES:
-            notes.act(_ENGINE_DOES[name], engine, node, module)
+            source = turns(arguments.first("data_iter")) if name == "train_batch" else None
+            loader = source.loader if source is not None else None
+            notes.act(_ENGINE_DOES[name], engine, node, module, loader=loader)
             return receiver if name in ("train", "eval") else None
         if name in _COUNTS:
             return FromEngine(name)
@@ -282,6 +294,7 @@ class Methods:
             notes.act(Does.BACKWARD, engine, node, module, loss=notes.loss(first))
             return None
         if name == "accumulate":
+            notes.act(Does.ACCUMULATE, engine, node, module)
             return Manager(Context.ACCUMULATE)
         if name == "no_sync":
             return Manager(Context.NO_SYNC)
@@ -329,7 +342,8 @@ class Methods:
         return values[0] if len(values) == 1 else Items(tuple(values))
 
     def _prepared(self, kind: str, value: Any, engine: Engine | None) -> Any:
-        if kind == "loader":
+        if kind == "loader" and isinstance(value, Made):
+            value.is_prepared = True
             return value
         if engine is None:
             return value
@@ -347,7 +361,7 @@ class Methods:
                 receiver.lost = "update() changes it"
         elif name == "get" and arguments.positional:
             return item(receiver, arguments.positional[0])
-        elif name not in ("keys", "values", "items", "copy"):
+        elif name not in _READS:
             receiver.lost = f"{name}() changes it"
         return None
 
@@ -366,6 +380,8 @@ class Methods:
             return None
         if name in ("parameters", "state_dict", "step", "zero_grad"):
             return None
+        if name in ("open", "read_text") and receiver.name == "pathlib.Path":
+            return opened(receiver)
         if name in ("to", "cuda", "train", "eval"):
             return receiver
         found = flowing(arguments.all)
@@ -390,10 +406,14 @@ def item(value: Any, key: Any) -> Any:
     if not isinstance(key, Constant):
         return None
     if isinstance(value, External) and value.name == "os.environ":
-        return Rank() if key.value in RANK_VARIABLES else None
+        return variable(key.value)
     if isinstance(value, Dict) and isinstance(key.value, str) and not value.lost:
         entry = value.entries.get(key.value)
+        if entry is None and value.file is not None:
+            return FromConfig(key.value, value)
         return entry.value if entry is not None else None
+    if isinstance(value, FromConfig) and value.of is not None:
+        return FromConfig(f"{value.key}.{key.value}", value.of)
     if isinstance(value, Made) and isinstance(key.value, str):
         if value.name == "json.load" or value.name == "json.loads":
             return FromConfig(key.value)

@@ -27,7 +27,7 @@ from dsguard.script.loop.description import (
     Whose,
     Wrapping,
 )
-from dsguard.script.loop.values import Derived, EngineValue, Made, ModuleValue, Role
+from dsguard.script.loop.values import Derived, Dict, EngineValue, Made, ModuleValue, Role
 from dsguard.script.module import LocalModule
 
 _MOST_ACTIONS = 5000
@@ -36,12 +36,14 @@ _MOST_ACTIONS = 5000
 class Notes:
     """Collects the engines and actions of one script.
 
-    ``blocks`` stand around the statement that is followed now, outermost first.
+    ``blocks`` stand around the statement that is followed now, outermost first. ``loaded`` are
+    the dicts that were read from files.
     """
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.engines: list[Engine] = []
+        self.loaded: list[Dict] = []
         self._actions: list[Action] = []
         self._configs: list[Config] = []
         self._loads: list[Wrapping] = []

@@ -6,7 +6,15 @@ import ast
 from typing import Any
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
-from dsguard.script.loop.description import Block, Condition, FromConfig, FromEngine, Given, Meaning
+from dsguard.script.loop.description import (
+    Block,
+    Condition,
+    Counted,
+    FromConfig,
+    FromEngine,
+    Given,
+    Meaning,
+)
 from dsguard.script.loop.notes import given
 from dsguard.script.loop.values import Batch, Derived, Made, Rank, Reciprocal, Remainder, Test
 from dsguard.script.module import LocalModule
@@ -36,6 +44,11 @@ def binary(
     for side in (left, right):
         if isinstance(side, Batch):
             return side
+    if isinstance(op, ast.Mult) and isinstance(left, Counted):
+        return left
+    # A count that is divided may be put right by it.
+    if isinstance(op, (ast.Mult, ast.Div, ast.FloorDiv)) and isinstance(right, Counted):
+        return right
     return None
 
 

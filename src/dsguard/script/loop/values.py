@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dsguard.model.source import Location
+from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.loop.description import (
     Block,
     Condition,
     Context,
+    Counted,
     Engine,
     FromConfig,
     FromEngine,
@@ -29,7 +31,8 @@ class Made:
     """What a call of a library gives: ``name`` is the dotted name of what was called.
 
     ``keywords`` and ``positional`` are the values that it was given, ``texts`` how they are
-    written. ``loader`` is set for a DataLoader. ``rank`` says that one rank's part was asked for.
+    written. ``loader`` is set for a DataLoader, ``is_prepared`` once ``accelerator.prepare`` got
+    it. ``by_rank`` says that one rank's part was asked for.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Made:
     keywords: Mapping[str, Value] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     loader: Loader | None = None
+    is_prepared: bool = False
     by_rank: bool = False
 
     @property
@@ -50,16 +54,32 @@ class Made:
 class Dict:
     """A dict written in the script, changed as the statements behind it do.
 
-    ``lost`` says why its content is not known any more. ``kept`` is True once a name or attribute
-    holds it, from where other code may change it.
+    ``file`` is the name of the file that it was loaded from, None for one that the script writes
+    itself; ``nested`` are then changes below its top level. ``lost`` says why its content is not
+    known any more. ``kept`` is True once a name or attribute holds it, from where other code may
+    change it.
     """
 
     node: ast.Dict | ast.Call
     location: Location
     blocks: tuple[Block, ...]
     entries: dict[str, Entry] = field(default_factory=dict)
+    file: Constant | FromArgument | None = None
+    nested: dict[tuple[str, ...], Entry] = field(default_factory=dict)
     lost: str = ""
     kept: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that it holds stands in the script."""
+        return not self.lost and self.file is None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that the script opens, or its text: ``name`` is a constant or an argument."""
+
+    name: Constant | FromArgument
 
 
 @dataclass(frozen=True)
@@ -129,6 +149,7 @@ class Turns:
 
     loader: Loader | None
     counted: bool = False
+    is_prepared: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +211,8 @@ Tracked = (
     | Dict
     | FromEngine
     | FromConfig
+    | Counted
+    | Opened
 )
 """Every value of a training loop."""
 

@@ -1,0 +1,33 @@
+"""Questions about what ``accelerator.backward`` does."""
+
+from __future__ import annotations
+
+from dsguard.facts.case import Case
+from dsguard.frontends.accelerate import Accelerate
+from dsguard.rules.script._loop import actions
+from dsguard.script.declaration import Constant
+from dsguard.script.loop.description import Does
+
+
+def steps_the_engine(case: Case) -> bool:
+    """Whether this release of Accelerate decides by itself when the engine steps."""
+    return isinstance(case.front_end, Accelerate) and case.front_end.steps_the_engine
+
+
+def follows_the_loader(case: Case) -> bool:
+    """Whether the end of a loader ends a window, as it does unless a plugin says otherwise."""
+    calls = case.script.setups if case.script is not None else ()
+    given = [
+        call.keywords.get("sync_with_dataloader", Constant(True))
+        for call in calls
+        if call.framework == "GradientAccumulationPlugin"
+    ]
+    return all(value == Constant(True) for value in given)
+
+
+def says_when(case: Case) -> bool:
+    """Whether the script tells Accelerate which micro-batches end a window."""
+    script = case.script
+    if script is None or {"sync_gradients", "gradient_state"} & script.reassigned.keys():
+        return True
+    return any(True for _ in actions(case, Does.ACCUMULATE))
