@@ -31,7 +31,7 @@ def client_facts(
     for argument, names in _DECIDES.items():
         if argument not in engine.passed:
             continue
-        what = engine.made_by.get(argument, f"{argument} of its own")
+        what = engine.made_by.get(argument, f"its own {argument}")
         for name in names:
             fact = facts[name]
             losers = fact.candidates if isinstance(fact, Conflict) else fact.ignored

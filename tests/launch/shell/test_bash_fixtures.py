@@ -44,7 +44,7 @@ def slurm_variables(script: Path) -> dict[str, str]:
     found = found_in(script)
     words = found[0].command.exported if found else ()
     pairs = [word.text.split("=", 1) for word in words if word.known]
-    return {name: value for name, value in pairs if name.startswith("SLURM_")}
+    return {name: value for name, value in pairs if name.startswith(("SLURM_", "PBS_", "LSB_"))}
 
 
 @needs_bash

@@ -278,7 +278,8 @@ PIECES = (
     "else ", "fi\n", "for x in ", "do ", "done\n", "while ", "case ", "in ", "esac\n", ";; ",
     "f() { ", "} ", "f ", "return\n", "cat <<X\n", "X\n", "<<< ", "> ", "#", " ", "\t", "[[ ",
     "]] ", "*", "~", "{", "}", "=", "\x00", "\r\n", "#SBATCH --nodes=2\n", "é", "```bash\n",
-    "```\n", "$(A) ", "A := 1\n",
+    "```\n", "$(A) ", "A := 1\n", "bash <<X\n", "sbatch <<-'X'\n#!/bin/sh\n", "sbatch --wrap ",
+    "ssh -p 2 h ", "tmux new -s ", "read -d '' A <<X\n", "jsrun ", "\tX\n",
 )  # fmt: skip
 NAMES = st.sampled_from(["run.sh", "job.sbatch", "Makefile", "README.md"])
 
@@ -341,6 +342,10 @@ def test_a_script_with_a_hole_is_read(tmp_path: Path, script: Path, data: st.Dat
         'A="eval \\"\\$A\\""; eval "$A"\n',
         "".join(f"v{i}=1\n" for i in range(3000)) + "if x; then torchrun t.py; fi\n" * 3000,
         "cat <<X\n" * 3000,
+        "f() {\ncat <<X\n" + "$a " * 100_000 + "\nX\n}\n" + "f\n" * 5000 + "torchrun t.py\n",
+        "for x in $(" * 30 + "torchrun t.py" + "); do :; done" * 30,
+        "bash <<X\n" * 30 + "torchrun t.py\n" + "X\n" * 30,
+        "A=$(torchrun t.py); " * 3000,
         "case x in " * 3000,
         "torchrun {" + "," * 200_000,
         "torchrun " + "ds_" * 60_000,
@@ -351,7 +356,7 @@ def test_a_script_with_a_hole_is_read(tmp_path: Path, script: Path, data: st.Dat
         "x" * 500_000,
         "'\"" * 200_000,
     ],
-    ids=range(25),
+    ids=range(29),
 )
 def test_texts_made_to_take_forever_end(text: str, tmp_path: Path) -> None:
     check(Source("run.sh", text), tmp_path)
@@ -392,3 +397,25 @@ def test_nothing_in_a_script_is_executed(tmp_path: Path, monkeypatch: pytest.Mon
     for launch in (*found(text), *found(makefile, "Makefile")):
         read_launch(launch.command, Surroundings(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("directives", "variable", "value"),
+    [
+        ("#PBS -l nodes=2:ppn=4", "PBS_NP", "8"),
+        ("#PBS -l walltime=1:00:00,nodes=3:gpus=2:ppn=2", "PBS_NP", "6"),
+        ("#PBS -l nodes=2", "PBS_NUM_PPN", "1"),
+        ("#PBS -l nodes=2:ppn=4+1:ppn=2", "PBS_NP", None),
+        ("#PBS -l nodes=node7:ppn=4", "PBS_NP", None),
+        ("#PBS -l select=2:mpiprocs=4", "PBS_NP", None),
+        ("#PBS -N x\necho\n#PBS -l nodes=2", "PBS_NP", None),
+        ("#BSUB -n 12 -q gpu", "LSB_DJOB_NUMPROC", "12"),
+        ("#BSUB -n 4,8", "LSB_DJOB_NUMPROC", None),
+        ("#BSUB -gpu num=4", "LSB_DJOB_NUMPROC", None),
+        ("# PBS -l nodes=2", "PBS_NP", None),
+    ],
+)
+def test_counts_of_torque_and_lsf(directives: str, variable: str, value: str | None) -> None:
+    (launch,) = found(f"#!/bin/bash\n{directives}\ntorchrun --nnodes ${variable} t.py\n")
+    word = launch.command.words[2]
+    assert (word.text if word.known else None) == value

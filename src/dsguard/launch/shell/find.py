@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from dsguard.launch.context import Argument, Command
+from dsguard.launch.shell.batch import set_by_batch_system
 from dsguard.launch.shell.makefile import recipes
 from dsguard.launch.shell.markdown import fences
 from dsguard.launch.shell.parse import Parser
@@ -102,7 +103,9 @@ def _reader(source: Source) -> Callable[[Source], list[Met]] | None:
 
 def _script(source: Source) -> list[Met]:
     text = Text.written(source.text, 0, len(source.text))
-    return walk(text, job_state(directives(source)), source)
+    state = job_state(directives(source))
+    set_by_batch_system(state, text)
+    return walk(text, state, source)
 
 
 def _makefile(source: Source) -> list[Met]:

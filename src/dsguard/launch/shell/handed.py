@@ -69,11 +69,13 @@ def handed_in_words(fields: Sequence[Field]) -> Handed | None:
     return Handed(Text(spaced([field.chunks for field in words])), Where.APART) if words else None
 
 
-def handed_as_input(fields: Sequence[Field], text: Text) -> Handed | None:
-    """A text that comes through standard input: to a shell, or a whole script with its first line.
+def handed_as_input(fields: Sequence[Field], first_line: str) -> Handed | None:
+    """Whether the text on standard input is for a shell: it runs there, or is a whole script.
 
-    What ``cat`` writes to a file is a script, too, where its first line says so.
+    What ``cat`` writes to a file is a script, too, where its first line says so. The text itself is
+    still to be put in.
     """
+    text = Text(())
     names = [_word(field).rpartition("/")[2] for field in fields]
     shell = next((at for at, name in enumerate(names) if name in SHELLS), None)
     reads = shell is not None and _reads_input(names[shell + 1 :])
@@ -81,7 +83,7 @@ def handed_as_input(fields: Sequence[Field], text: Text) -> Handed | None:
         return Handed(text, Where.APART)
     if shell is not None and reads:
         return Handed(text, Where.HERE, tuple(fields[:shell]))
-    return Handed(text, Where.JOB) if _SHEBANG.match(text.text) else None
+    return Handed(text, Where.JOB) if _SHEBANG.match(first_line) else None
 
 
 def spaced(values: Sequence[Value]) -> list[Chunk]:

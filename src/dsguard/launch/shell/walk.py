@@ -23,6 +23,7 @@ from dsguard.launch.shell.assign import (
     exported,
     set_positionals,
 )
+from dsguard.launch.shell.batch import set_by_batch_system
 from dsguard.launch.shell.conditions import choose, decide, decide_block
 from dsguard.launch.shell.expand import Expander, Field, placed_words
 from dsguard.launch.shell.handed import (
@@ -43,6 +44,7 @@ from dsguard.launch.shell.syntax import (
     Chain,
     Function,
     Group,
+    HereDocument,
     Hidden,
     If,
     Loop,
@@ -69,6 +71,7 @@ _SETS_UP = re.compile(
     r"\.zshrc|setvars\.sh)$|^/etc/|/Modules/|/lmod/|/modules/init/"
 )
 """Files to ``source`` that set up programs, not the variables of a training script."""
+_FIRST_LINE = 200
 _RESIZES = re.compile(r"-[nN]|--ntasks|--nodes|--gpus|--gres")
 _ESCAPED = re.compile(r"\\[$`\\]")
 """Inside backticks a backslash takes the meaning from these."""
@@ -333,6 +336,8 @@ class _Walk:
             self.walker.function(self.walker.perhaps[name], fields[1:], other)
             state.become(merged(state, other))
         elif name in BUILTINS:
+            for document in node.documents:
+                self._read_document(document)
             BUILTINS[name](expander, node, fields)
         elif name in _CONTROL:
             _CONTROL[name](self, fields, state)
@@ -385,17 +390,30 @@ class _Walk:
                 *directives(self.walker.file, handed.text),
                 *command_line(self.walker.file, placed_words(handed.before)[1:]),
             )
-            self._deeper(handed.text, job_state(options, expander.state))
+            state = job_state(options, expander.state)
+            set_by_batch_system(state, handed.text)
+            self._deeper(handed.text, state)
         self.walker.outer = outer
 
-    def _input(self, node: Simple, expander: Expander) -> Iterable[Text]:
-        """What a command gets through standard input from this text."""
-        if node.here is not None:
-            yield Text(expander.value(node.here))
+    def _input(self, node: Simple, fields: Sequence[Field], expander: Expander) -> Iterable[Handed]:
+        """The texts for a shell that a command gets through standard input."""
+        handed = handed_as_input(fields, "")
+        if node.here is not None and handed is not None:
+            yield handed._replace(text=Text(expander.value(node.here)))
         for document in node.documents:
+            written = self.source.text[document.start : document.end]
+            handed = handed_as_input(fields, written[:_FIRST_LINE].lstrip("\t"))
+            if handed is None:
+                continue
+            self._read_document(document)
             lines = expander.document(document)
             if lines is not None:
-                yield lines
+                yield handed._replace(text=lines)
+
+    def _read_document(self, document: HereDocument) -> None:
+        """Expanding one is work of its own."""
+        written = self.source.text[document.start : document.end]
+        self.walker.step(len(written) // 100 + written.count("$") + written.count("`"))
 
     def _settings(self, node: Simple, expander: Expander) -> list[Field]:
         """``NAME=value`` before a command, as words of it."""
@@ -411,15 +429,13 @@ class _Walk:
     def _meet(self, fields: list[Field], expander: Expander, node: Simple) -> None:
         """A command that is no builtin; the text of ``bash -c`` is walked in its place."""
         state = expander.state
-        for text in self._input(node, expander):
-            handed = handed_as_input(fields, text)
-            if handed is not None:
-                self._hand(handed, expander, node)
-        handed = handed_in_words(fields)
-        words = placed_words(fields[:_MOST_WORDS])
-        inside = shell_text(words) if handed is None else None
-        if handed is not None:
+        for handed in self._input(node, fields, expander):
             self._hand(handed, expander, node)
+        handed_over = handed_in_words(fields)
+        words = placed_words(fields[:_MOST_WORDS])
+        inside = shell_text(words) if handed_over is None else None
+        if handed_over is not None:
+            self._hand(handed_over, expander, node)
         elif inside is not None and self.walker.depth < _DEEPEST:
             shell, at = inside
             child = _child(expander, node, fields[:shell])
