@@ -199,15 +199,26 @@ def _run_rules(
         else:
             if not watched.lacked:
                 judged.add(rule.meta.slug)
-    if case.document is not None and (case.document.in_code or case.document.elsewhere):
-        findings = [_without_edits(finding) for finding in findings]
+    if case.document is not None:
+        findings = [_editable(case.document, finding) for finding in findings]
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
     return tuple(findings), tuple(skipped), frozenset(judged)
 
 
-def _without_edits(finding: Finding) -> Finding:
-    """The finding with its fix in words only: an edit is written in JSON."""
+def _editable(document: Document, finding: Finding) -> Finding:
+    """The finding, with its fix in words only where it is about what a program writes.
+
+    An edit is written in JSON, and for the text of the document.
+    """
     if finding.fix is None:
+        return finding
+    pointers = (finding.location.pointer or "", *finding.fix.pointers)
+    in_script = finding.location.source is not document.source or any(
+        f"{pointer}/".startswith(f"{other}/")
+        for pointer in pointers
+        for other in document.elsewhere
+    )
+    if not document.in_code and not (document.elsewhere and in_script):
         return finding
     return replace(finding, fix=replace(finding.fix, safety=Safety.DISPLAY, edits=()))
 

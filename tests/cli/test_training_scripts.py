@@ -135,6 +135,22 @@ def test_a_folder_with_scripts(dsguard: Dsguard, folder: Path) -> None:
     assert len(dsguard("check . -o concise", folder).out.splitlines()) == 1
 
 
+def test_a_file_that_a_script_changes_is_fixed_where_it_does_not(
+    dsguard: Dsguard, folder: Path
+) -> None:
+    (folder / "ds.json").write_text(FILE.replace("train_batch_size", "grad_clipping"))
+    text = LOADED.format(path='"ds.json"', change='config["gradiant_clipping"] = 1.0')
+    (folder / "train.py").write_text(text)
+    (folder / "conf" / "ds.json").unlink()
+    outcome = dsguard("check . --fix -o concise", folder)
+    assert "train.py:11:31: warning[DSG101]" in outcome.out
+    assert (folder / "train.py").read_text() == text
+    (folder / "ds.json").write_text(FILE.replace("train_batch_size", "gradient_cliping"))
+    dsguard("check . --fix --unsafe-fixes", folder)
+    assert '"gradient_clipping": 32' in (folder / "ds.json").read_text()
+    assert (folder / "train.py").read_text() == text
+
+
 def test_a_folder_of_unrelated_scripts_is_searched_in_silence(
     dsguard: Dsguard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,7 +257,9 @@ def test_a_loaded_config_that_the_script_changes(
         ("out-of-range-value", "train.py", 12),
         ("unknown-key", "train.py", 13),
     }
-    assert all(not f["fix"] or not f["fix"]["edits"] for f in findings)
+    in_script = [f["fix"] for f in findings if f["file"] == "train.py" and f["fix"]]
+    assert in_script
+    assert not any(fix["edits"] for fix in in_script)
 
 
 @pytest.mark.parametrize(
