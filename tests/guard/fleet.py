@@ -34,6 +34,7 @@ def run_on_ranks(
     *,
     environment: dict[str, str] | None = None,
     may_die: tuple[int, ...] = (),
+    with_deepspeed: bool = True,
     **arguments: Any,
 ) -> list[Any]:
     """Call ``module:function`` with JSON arguments on every rank; the results, by rank.
@@ -53,7 +54,11 @@ def run_on_ranks(
                 text=True,
                 cwd=ROOT,
                 pass_fds=[door.fileno()] if rank == 0 else [],
-                env=_environment(rank, world_size, door) | (environment or {}),
+                env={
+                    **rank_environment(rank, world_size, door),
+                    "FLEET_WITH_DEEPSPEED": str(int(with_deepspeed)),
+                    **(environment or {}),
+                },
             )
             for rank in range(world_size)
         ]
@@ -77,7 +82,8 @@ def run_on_ranks(
     return [json.loads(out) if out else None for out, _ in said]
 
 
-def _environment(rank: int, world_size: int, door: socket.socket) -> dict[str, str]:
+def rank_environment(rank: int, world_size: int, door: socket.socket) -> dict[str, str]:
+    """What a rank finds, as torchrun gives it, for the CPU; rank 0 inherits the ``door``."""
     return {
         **os.environ,
         "DS_ACCELERATOR": "cpu",
@@ -98,7 +104,8 @@ def _serve(function: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     arguments = json.loads(sys.stdin.read())
-    prepare_deepspeed()
+    if os.environ["FLEET_WITH_DEEPSPEED"] == "1":
+        prepare_deepspeed()
     join_ranks()
     module, _, name = function.partition(":")
     try:
@@ -114,9 +121,6 @@ def _serve(function: str) -> None:
 
 def prepare_deepspeed() -> None:
     """Import DeepSpeed without compiling anything, and quietly."""
-    import torch
-
-    torch.set_num_threads(1)
     if "FLEET_RELEASE" in os.environ:
         fill_gaps(tuple(int(part) for part in os.environ["FLEET_RELEASE"].split(".")))
     # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
@@ -132,8 +136,10 @@ def prepare_deepspeed() -> None:
 
 def join_ranks() -> None:
     """Make the process group, over a store that rank 0 serves as it does under torchrun."""
+    import torch
     import torch.distributed as dist
 
+    torch.set_num_threads(1)
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     store = dist.TCPStore(
         "127.0.0.1",
@@ -143,9 +149,8 @@ def join_ranks() -> None:
         master_listen_fd=int(os.environ["FLEET_DOOR"]) if rank == 0 else None,
     )
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world_size)
-    import deepspeed
-
-    deepspeed.init_distributed("gloo", verbose=False)
+    if "deepspeed" in sys.modules:
+        sys.modules["deepspeed"].init_distributed("gloo", verbose=False)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,19 @@
 """Two ranks that train real models under DDP, FSDP and ``fully_shard``, each guarded.
 
-``python -m tests.guard.ranks`` starts both, runs every scenario below and writes what came out
-as one JSON object: scenario -> :class:`Outcome` of rank 0, with what the other rank found.
+:func:`run` starts both and runs every scenario below; the :class:`Outcome` of rank 0 holds what the
+other rank found as well.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).parent.parent.parent
+from tests.guard.fleet import run_on_ranks
+
 _RANKS = 2
-_SECONDS = 240
 ACCUMULATION = 4
 MICRO_BATCH = 2
 WINDOWS = 3
@@ -52,49 +46,23 @@ SCENARIOS: dict[str, Callable[[], Outcome]] = {}
 
 def run() -> dict[str, Outcome]:
     """Every scenario on two ranks, in one pair of processes."""
-    with tempfile.TemporaryDirectory() as folder:
-        children = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.guard.ranks", str(rank), f"{folder}/store"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                cwd=_ROOT,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-            )
-            for rank in range(_RANKS)
-        ]
-        try:
-            said = [child.communicate(timeout=_SECONDS) for child in children]
-        finally:
-            for child in children:
-                child.kill()
-    for child, (_, errors) in zip(children, said, strict=True):
-        if child.returncode:
-            raise RuntimeError(f"a rank failed: {errors[-4000:]}")
-    found = json.loads(said[0][0].splitlines()[-1])
-    return {name: Outcome(**fields) for name, fields in found.items()}
+    first, _ = run_on_ranks(_RANKS, "tests.guard.ranks:every_scenario", with_deepspeed=False)
+    return {name: Outcome(**fields) for name, fields in first.items()}
 
 
-def _serve(rank: int, store: str) -> None:
-    import torch
+def every_scenario() -> dict[str, Any]:
+    """On each rank: what came out, with what the other rank found."""
     import torch.distributed as dist
 
-    torch.set_num_threads(1)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=_RANKS)
     found: dict[str, Any] = {}
     for name, scenario in SCENARIOS.items():
         outcome = scenario()
         heard: list[Any] = [None] * _RANKS
         dist.all_gather_object(heard, outcome.findings)
-        outcome.other = heard[1 - rank]
+        outcome.other = heard[1 - dist.get_rank()]
         found[name] = asdict(outcome)
-    if rank == 0:
-        print(json.dumps(found), file=answers, flush=True)
     dist.barrier()
-    os._exit(0)  # native threads of the group would otherwise be waited for
+    return found
 
 
 # Models
@@ -517,10 +485,3 @@ def _renamed() -> Iterator[None]:
         yield
     finally:
         gradient_sync._FSDP_FLAG, gradient_sync._FSDP2_FLAGS = kept
-
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        _serve(int(sys.argv[1]), sys.argv[2])
-    else:
-        print(json.dumps({name: asdict(outcome) for name, outcome in run().items()}))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import itertools
 import json
 import linecache
@@ -20,11 +19,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-ROOT = Path(__file__).parent.parent.parent
+from tests.guard.fleet import ROOT, join_ranks, prepare_deepspeed, rank_environment
+
 TINY = ROOT / "fixtures" / "guard"
 _SECONDS = 120
 _SECONDS_FOR_RANKS = 60.0
@@ -64,7 +63,12 @@ class Crew:
                     text=True,
                     cwd=ROOT,
                     pass_fds=[door.fileno()] if rank == 0 else [],
-                    env=_environment(rank, ranks, door),
+                    env={
+                        **rank_environment(rank, ranks, door),
+                        "PYTHONPATH": os.pathsep.join(
+                            [str(TINY), os.environ.get("PYTHONPATH", "")]
+                        ),
+                    },
                 )
                 for rank in range(ranks)
             ]
@@ -124,50 +128,15 @@ class Crew:
             self._errors[rank] += line
 
 
-def _environment(rank: int, ranks: int, door: socket.socket) -> dict[str, str]:
-    return {
-        **os.environ,
-        "DS_ACCELERATOR": "cpu",
-        "DS_BUILD_OPS": "0",
-        "OMP_NUM_THREADS": "1",
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "LOCAL_SIZE": str(ranks),
-        "WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(door.getsockname()[1]),
-        "DOOR": str(door.fileno()),
-        "PYTHONPATH": os.pathsep.join([str(TINY), os.environ.get("PYTHONPATH", "")]),
-    }
-
-
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    _prepare()
+    prepare_deepspeed()
+    join_ranks()
     for number, line in enumerate(sys.stdin):
         print(json.dumps(_run(number, **json.loads(line))), file=answers, flush=True)
     # Destructors of PyTorch and DeepSpeed can abort an ordinary exit, or wait for other ranks.
     os._exit(0)
-
-
-def _prepare() -> None:
-    import torch
-    import torch.distributed as dist
-
-    torch.set_num_threads(1)
-    # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
-    importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
-    logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
-    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    store = dist.TCPStore(
-        "127.0.0.1",
-        int(os.environ["MASTER_PORT"]),
-        ranks,
-        is_master=rank == 0,
-        master_listen_fd=int(os.environ["DOOR"]) if rank == 0 else None,
-    )
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
 
 
 def _run(
