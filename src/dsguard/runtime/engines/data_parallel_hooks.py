@@ -73,7 +73,8 @@ class DataParallelHooks:
         self._closure = False
         self._dropped: tuple[str, int] | None = None
         """What cleared the gradients of a whole window, and how many micro-batches it had."""
-        self._own_parameters = not view.foreign_optimizer()
+        self._sees_clearing = view.keeps_gradients() and not view.foreign_optimizer()
+        """Whether gradients that are gone were cleared by somebody."""
         self._synchronisation_matters = bool(view.needs_synchronised_step())
         tap.handles.append(hook_forwards(model, self._forwarded))
         tap.handles.append(optimizer.register_step_pre_hook(self._step_begins))
@@ -107,7 +108,7 @@ class DataParallelHooks:
         size = batch_size(args, kwargs, micro_batch)
         seen = _Forward(size, bool(kwargs), leaf_of(tensors[0]))
         if training and not again:
-            if self._windows.open:
+            if self._windows.open and self._sees_clearing:
                 self._look_at_gradients()
             self._count(seen)
             if self._tap.watches_batches:
@@ -220,7 +221,7 @@ class DataParallelHooks:
 
     def _look_at_gradients(self) -> None:
         """Whether gradients that were there have been cleared by whoever."""
-        if not self._stepping and self._cleared():
+        if not self._stepping and not self._has_gradients():
             self._lost("something")
 
     def _lost(self, what: str) -> None:
@@ -239,7 +240,7 @@ class DataParallelHooks:
         self._tap.tell(GradientsZeroed(self._run, what, True, pending))
 
     def _cleared(self) -> bool:
-        return self._own_parameters and self._view.keeps_gradients() and not self._has_gradients()
+        return self._sees_clearing and not self._has_gradients()
 
     def _has_gradients(self) -> bool:
         for group in self._view.optimizer.param_groups:
