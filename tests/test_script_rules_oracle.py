@@ -142,6 +142,7 @@ COMPLAINTS = {
     "no-sync-with-partitioned-gradients": "no_sync context manager is incompatible",
     "returns-mixed-up/bad/three-names": "too many values to unpack",
     "returns-mixed-up/bad/scheduler-third": "'NoneType' object has no attribute 'step'",
+    "pipeline-with-partitioned-gradients": "incompatible with pipeline parallelism",
     "device-map-with-zero-3": "not compatible with passing a `device_map`",
 }
 

@@ -71,7 +71,7 @@ def innermost(action: Action) -> Block | None:
     return loops[-1] if loops else None
 
 
-def branches(action: Action, within: Iterable[Block] = ()) -> tuple[Block, ...]:
+def branches(action: Action | Engine, within: Iterable[Block] = ()) -> tuple[Block, ...]:
     """The branches that an action stands in, without those in ``within``."""
     known = set(within)
     return tuple(
@@ -79,7 +79,7 @@ def branches(action: Action, within: Iterable[Block] = ()) -> tuple[Block, ...]:
     )
 
 
-def conditions(action: Action, within: Iterable[Block] = ()) -> tuple[Condition, ...]:
+def conditions(action: Action | Engine, within: Iterable[Block] = ()) -> tuple[Condition, ...]:
     """The conditions under which an action happens, without those of ``within``."""
     return tuple(one for block in branches(action, within) for one in block.conditions)
 
@@ -92,9 +92,9 @@ def exclude_each_other(one: Action, other: Action) -> bool:
     )
 
 
-def asks_about_zero(action: Action) -> bool:
-    """Whether a condition around an action asks how the script runs: with which stage, or with
-    DeepSpeed at all. What it is then does not follow from the config.
+def asks_about_zero(action: Action | Engine) -> bool:
+    """Whether a condition around an action, or around the making of an engine, asks how the script
+    runs: with which stage, or with DeepSpeed at all. What it is then the config does not say.
     """
     return any(
         _HOW_IT_RUNS.search(one.text)
