@@ -58,7 +58,9 @@ class DeepSpeedView:
         self.zero_stage = int(engine.zero_optimization_stage())
         self.pipeline = any(cls.__name__ == "PipelineEngine" for cls in type(engine).__mro__)
         self._zenflow = bool(engine.__dict__.get("zenflow"))
-        self._can_be_unmanaged = hasattr(type(engine), "managed_gradient_accumulation")
+        # The engine checks it against its other settings once, when it is made.
+        managed = getattr(engine, "managed_gradient_accumulation", None)
+        self._counts = Boundary.ENGINE if managed is None or managed() else Boundary.CALLER
         # DeepSpeed 0.18.3 brought engine.scale(), and with it hooks on the engine's outputs.
         self._hooks_outputs = hasattr(type(engine), "scale")
         # Later it tells apart, by graph, what engine.backward() has divided already.
@@ -98,9 +100,7 @@ class DeepSpeedView:
         if declared is not None:
             return accumulation, Boundary.MANUAL, synchronised, bool(declared)
         last = (engine.micro_steps + 1) % accumulation == 0
-        if self._can_be_unmanaged and not engine.managed_gradient_accumulation():
-            return accumulation, Boundary.CALLER, synchronised, last
-        return accumulation, Boundary.ENGINE, synchronised, last
+        return accumulation, self._counts, synchronised, last
 
     def accumulation(self) -> int:
         """``engine.gradient_accumulation_steps()``."""
@@ -117,9 +117,7 @@ class DeepSpeedView:
         engine: Any = self._ref()
         if engine.__dict__.get("_is_gradient_accumulation_boundary") is not None:
             return Boundary.MANUAL
-        if self._can_be_unmanaged and not engine.managed_gradient_accumulation():
-            return Boundary.CALLER
-        return Boundary.ENGINE
+        return self._counts
 
     def at_boundary(self) -> bool:
         """What the script has set through ``set_gradient_accumulation_boundary``."""
