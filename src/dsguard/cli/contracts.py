@@ -15,7 +15,7 @@ from dsguard.frontends.installed import installed
 from dsguard.model.report import Check
 from dsguard.model.source import Source
 from dsguard.reading.errors import ReadError
-from dsguard.reading.load import load_path
+from dsguard.reading.load import load_path, read_regular
 from dsguard.render.contract import render_contract
 from dsguard.writing import write_whole
 
@@ -62,8 +62,8 @@ def _inputs(pair: Input) -> Iterator[tuple[str, str]]:
     """The files that a pair was read from, each once, with their SHA-256."""
     seen: set[str] = set()
     for name, path in _files(pair):
-        with suppress(OSError):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        with suppress(ReadError):
+            digest = hashlib.sha256(read_regular(path, name)).hexdigest()
             if name not in seen:
                 seen.add(name)
                 yield name, digest

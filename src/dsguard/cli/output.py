@@ -9,10 +9,20 @@ from contextlib import contextmanager
 
 import typer
 
+from dsguard.render.characters import visible
 from dsguard.render.stream import ColorChoice, Look, look_of
 
 INCOMPLETE = 3
 """Exit code: nothing to check, unreadable input, a crashed rule, or nowhere to write."""
+
+
+def complain(message: str, help: str = "") -> None:
+    """Say on standard error why there is no answer, with a way out on a line of its own.
+
+    Both may quote files and names, so what would move the cursor is shown as an escape.
+    """
+    way_out = f"\n  help: {visible(help, unicode=True)}" if help else ""
+    typer.echo(f"Error: {visible(message, unicode=True)}{way_out}", err=True)
 
 
 def stdout_look(color: ColorChoice) -> Look:
@@ -40,7 +50,7 @@ def emit_utf8(text: str) -> None:
 def _told() -> Iterator[None]:
     """Say that an answer cannot be written: exit code 1 would say that an error was found."""
     if sys.stdout is None:  # closed by the caller, as `>&-` does
-        typer.echo("Error: standard output is closed", err=True)
+        complain("standard output is closed")
         raise typer.Exit(INCOMPLETE)
     try:
         yield
@@ -48,7 +58,7 @@ def _told() -> Iterator[None]:
         raise
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        typer.echo(f"Error: cannot write to standard output: {reason}", err=True)
+        complain(f"cannot write to standard output: {reason}")
         # What is left in the buffer cannot be written at exit either.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         raise typer.Exit(INCOMPLETE) from None

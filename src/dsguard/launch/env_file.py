@@ -11,7 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dsguard.launch.context import Argument, LaunchTrouble
-from dsguard.model.source import Location, Source, Span
+from dsguard.model.source import Location, Span
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path
 
 DEFAULT_NAME = ".deepspeed_env"
 
@@ -25,12 +27,10 @@ def env_file_troubles(folder: Path, variable: Argument | None) -> tuple[LaunchTr
         return ()
     name = variable.value if variable is not None and variable.value else DEFAULT_NAME
     try:
-        path = folder / name
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    except (OSError, ValueError):
+        source, start = load_path(folder / name, name), 0
+    except ReadError:
         return ()
-    source, start = Source(name, text), 0
-    for line in text.splitlines(keepends=True):
+    for line in source.text.splitlines(keepends=True):
         if "=" not in line:
             shown = line.rstrip("\r\n")
             what = f"the line {shown!r} has no =" if shown.strip() else "a blank line has no ="

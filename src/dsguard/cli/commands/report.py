@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
+from dsguard.cli.output import INCOMPLETE, complain, emit, emit_utf8, stdout_look
 from dsguard.records.overview import overview
 from dsguard.records.reading import RecordError
 from dsguard.records.run import read_run
+from dsguard.render.characters import visible
 from dsguard.render.run_json import render_run_json
 from dsguard.render.run_page import render_run_page
 from dsguard.render.run_text import render_run
@@ -71,10 +72,9 @@ def _write(path: Path, page: str, record: Path) -> None:
         write_whole(path, page)
     except OSError as error:
         _fail(f"cannot write {path}: {error.strerror or error}")
-    typer.echo(f"wrote {path}", err=True)
+    typer.echo(f"wrote {visible(str(path), unicode=True)}", err=True)
 
 
 def _fail(message: str, help: str = "") -> None:
-    way_out = f"\n  help: {help}" if help else ""
-    typer.echo(f"Error: {message}{way_out}", err=True)
+    complain(message, help)
     raise typer.Exit(INCOMPLETE)
