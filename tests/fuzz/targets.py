@@ -16,7 +16,7 @@ import typer
 import dsguard
 
 from dsguard.baseline import BaselineError, read_baseline
-from dsguard.checking import Settings
+from dsguard.checking import FAULT, Settings
 from dsguard.cli import options
 from dsguard.cli.contracts import contract_of
 from dsguard.cli.fixing import fix_inputs
@@ -46,6 +46,7 @@ from dsguard.render.run_page import render_run_page
 from dsguard.render.run_text import render_run
 from dsguard.render.sarif import render_sarif
 from dsguard.render.text import render_text
+from dsguard.render.wording import failed
 from dsguard.rules import CRASH
 from dsguard.runtime.checkpoints import origins_of
 from dsguard.settings.load import Project, SettingsError, find_settings, read_project
@@ -126,6 +127,7 @@ def _answer(
 def look_at(report: Report) -> None:
     """Every form of a report: no rule has crashed, and nothing in it moves a cursor."""
     crashes = [finding.message for _, finding in report.findings if finding.rule == CRASH]
+    crashes += [failed(failure) for failure in report.failures if failure.help.startswith(FAULT)]
     assert not crashes, crashes
     plain(render_text(report, color=False, unicode=True, verbose=2, columns=60))
     assert plain(render_text(report, color=False, unicode=False)).isascii()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from dsguard.checking import Settings, read_command
+from dsguard.checking import FAULT, Settings, crashed, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
 from dsguard.cli.pair import STDIN, Input, pair_of_launch, pair_with_script
 from dsguard.frontends.detect import config_argument
@@ -65,6 +65,9 @@ def collect(
                 _sort_in(found, inputs, failures)
         except ReadError as error:
             failures.append(Failure(error.subject, error.message, error.help))
+        except Exception as error:  # the other files are still checked
+            help = f"{FAULT}: please report it with the file that shows it"
+            failures.append(Failure(name, f"its reading {crashed(error)}", help))
     return inputs, failures
 
 

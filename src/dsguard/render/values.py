@@ -46,9 +46,14 @@ def json_text(data: Any, indent: int | None = 2) -> str:
     text = json.dumps(
         data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
     )
+    return printable_json(text)
+
+
+def printable_json(text: str) -> str:
+    """JSON in which what moves the cursor, reorders a line or cannot be encoded is an escape."""
     if text.replace("\n", "").isprintable():
         return text
-    # What is not printable stands inside strings only; as JSON it has an escape of its own.
+    # Such characters stand inside strings only, where JSON has an escape for each.
     return "".join(
         char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
     )
