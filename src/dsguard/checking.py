@@ -29,7 +29,6 @@ from dsguard.script.load import load_script
 from dsguard.script.script import Script
 from dsguard.suppression.collect import collect
 
-
 FAULT = "this is a fault of dsguard"
 """What the help of a crash begins with."""
 

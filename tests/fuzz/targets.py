@@ -14,7 +14,6 @@ from typing import TypeVar
 import typer
 
 import dsguard
-
 from dsguard.baseline import BaselineError, read_baseline
 from dsguard.checking import FAULT, Settings
 from dsguard.cli import options
@@ -343,7 +342,7 @@ _PINS = (
     b'[[package]]\nname = "deepspeed"\nversion = "0.18.0"\n',
     b"deepspeed==0.17.1 \\\n    --hash=sha256:00\ntorch>=2\n-r other.txt\n",
     b'[project]\nname = "x"\ndependencies = ["deepspeed==0.16.4"]\n'
-    b'[dependency-groups]\ndev = ["deepspeed[a]===0.16.4; python_version>\'3\'"]\n',
+    b"[dependency-groups]\ndev = [\"deepspeed[a]===0.16.4; python_version>'3'\"]\n",
 )
 _KEYS = b"""train_batch_size train_micro_batch_size_per_gpu gradient_accumulation_steps fp16 bf16
     zero_optimization stage optimizer scheduler params type enabled offload_optimizer device cpu

@@ -182,13 +182,14 @@ def _is_folder(path: Path) -> bool:
 def _configs_below(
     folder: Path, launch: LaunchContext | None, settings: Settings, exclude: Globs
 ) -> Iterator[Input | Failure]:
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        if any(part.startswith(".") or part in _SKIPPED for part in inside[:-1]):
-            continue
+    inside = os.path.realpath(folder)  # unlike Path.resolve, this takes a loop of links
+    for path in sorted(_files_below(folder)):
         if path.suffix not in _CONFIG_SUFFIXES or exclude.match(str(path)) or _is_folder(path):
             continue
         try:
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
+                help = "name it to have it checked"
+                raise ReadError(str(path), "is a link that leads out of this folder", help)
             source = load_path(path, str(path))
             if looks_like_deepspeed(parse(source).value):
                 yield Input(source, path, launch, settings)
@@ -198,3 +199,21 @@ def _configs_below(
         except HjsonSyntaxError:
             if named_like_config(path.name):
                 yield Input(source, path, launch, settings)
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All but hidden and installed things, links to folders not followed.
+
+    However deep the folders are: ``rglob`` and ``os.walk`` of older Pythons call themselves.
+    """
+    folders = [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        yield Path(entry.path)
+                    elif not entry.name.startswith(".") and entry.name not in _SKIPPED:
+                        folders.append(Path(entry.path))
+        except OSError:
+            continue  # out of reach, as for ls

@@ -152,7 +152,9 @@ def _syntax(source: Source, error: Exception) -> Mistake:
     """The message of the reader, with its place taken out of the words."""
     if not isinstance(error, tomllib.TOMLDecodeError):  # the limits of Python
         deep = isinstance(error, RecursionError)
-        what = "its tables and lists nest too deep" if deep else "it holds a number that is too long"
+        what = (
+            "its tables and lists nest too deep" if deep else "it holds a number that is too long"
+        )
         return Mistake(Location(source, Span(0, 0)), f"this cannot be read: {what}")
     message = str(error)
     found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)

@@ -29,8 +29,8 @@ from dsguard.cli.ranks import Seat, seat_of
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.policy import Policy, make_report
-from dsguard.render.facts_table import render_facts
 from dsguard.render.characters import visible
+from dsguard.render.facts_table import render_facts
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.render.text import render_text
 from dsguard.settings.model import FailOn
