@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import typer
-
+from dsguard.cli.output import end_unwritten
 from dsguard.cli.pair import Input
 from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
@@ -31,15 +30,13 @@ def write_contract(path: Path, text: str) -> None:
     """Keep a contract in a file, whole or not at all.
 
     Raises:
-        typer.BadParameter: the file cannot be written.
+        typer.BadParameter: there is no place for the file.
+        typer.Exit: it cannot be written.
     """
     try:
         write_whole(path, text + "\n")
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise typer.BadParameter(
-            f"cannot write {path}: {reason}", param_hint="--write-contract"
-        ) from None
+        end_unwritten(path, error, "--write-contract")
 
 
 def load_contract(path: Path) -> Contract:

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
 
 import typer
 
@@ -46,6 +48,28 @@ def emit_utf8(text: str) -> None:
         sys.stdout.buffer.flush()
 
 
+def leave_stdout() -> None:
+    """Write no more there: what is left in its buffer cannot be written at exit either."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def end_unwritten(path: Path, error: OSError, option: str) -> NoReturn:
+    """End where a file cannot be written: by 2 where it has no place, by 3 where the disk fails.
+
+    Raises:
+        typer.BadParameter: the option names no place for a file.
+        typer.Exit: the disk is full, read-only or broken.
+    """
+    message = f"cannot write {path}: {error.strerror or type(error).__name__}"
+    if isinstance(error, _NO_PLACE):
+        raise typer.BadParameter(message, param_hint=option) from None
+    complain(message)
+    raise typer.Exit(INCOMPLETE) from None
+
+
+_NO_PLACE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     """Say that an answer cannot be written: exit code 1 would say that an error was found."""
@@ -54,11 +78,10 @@ def _told() -> Iterator[None]:
         raise typer.Exit(INCOMPLETE)
     try:
         yield
-    except BrokenPipeError:  # the reader has seen enough; typer ends the program quietly
-        raise
     except OSError as error:
+        leave_stdout()
+        if isinstance(error, BrokenPipeError):
+            return  # the reader has seen enough; the exit code and the files are still owed
         reason = error.strerror or type(error).__name__
         complain(f"cannot write to standard output: {reason}")
-        # What is left in the buffer cannot be written at exit either.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         raise typer.Exit(INCOMPLETE) from None
