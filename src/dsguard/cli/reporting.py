@@ -105,7 +105,8 @@ def write_report(
 ) -> None:
     """Write a report to all its outputs; files are written only when all have been rendered.
 
-    They come before standard output, which may be closed or full. ``aside`` leaves standard output to something else: the report goes to standard error.
+    They come before standard output, which may be closed or full. ``aside`` leaves standard output
+    to something else: the report goes to standard error.
 
     Raises:
         typer.BadParameter: an option names no place for a file.

@@ -51,6 +51,8 @@ _BUDGET = 50_000
 _DEEPEST = 12
 """How many functions and texts may run one another."""
 _MOST_WORDS = 2000
+_WORDS_A_STEP = 10
+"""So many words of a command, or variables exported to it, are as much work as a command."""
 _SETS_UP = re.compile(
     r"(^|/)(activate|conda\.sh|mamba\.sh|micromamba\.sh|\.bashrc|\.bash_profile|\.profile|"
     r"\.zshrc|setvars\.sh)$|^/etc/|/Modules/|/lmod/|/modules/init/"
@@ -290,7 +292,7 @@ class _Walk:
     def _simple(self, node: Simple, state: State) -> None:
         expander = Expander(self.source, state)
         fields = expander.fields(node.words)
-        self.walker.step(expander.inserted // 100)
+        self.walker.step(expander.inserted // 100 + len(fields) // _WORDS_A_STEP)
         if not fields:
             for assignment in node.assignments:
                 assign(expander, assignment)
@@ -327,6 +329,7 @@ class _Walk:
     def _meet(self, fields: list[Field], expander: Expander, node: Simple) -> None:
         """A command that is no builtin; the text of ``bash -c`` is walked in its place."""
         state = expander.state
+        self.walker.step((len(fields) + len(state.variables)) // _WORDS_A_STEP)
         words = placed_words(fields[:_MOST_WORDS])
         inside = shell_text(words)
         if inside is not None and self.walker.depth < _DEEPEST:
