@@ -34,6 +34,9 @@ from dsguard.script.load import load_script
 from dsguard.script.script import Script
 from dsguard.suppression.collect import collect
 
+FAULT = "this is a fault of dsguard"
+"""What the help of a crash begins with."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -227,15 +230,20 @@ def _crash(shown: Source, what: str, error: Exception) -> Finding:
     """A crash is a finding of its own: the rest goes on, and the answer is incomplete."""
     crash = find_rule(CRASH)
     assert crash is not None
-    place = traceback.extract_tb(error.__traceback__)[-1]
     return Finding(
         code=crash.meta.code,
         rule=crash.meta.slug,
         severity=Severity.ERROR,
         confidence=Confidence.HIGH,
         consequence=Consequence.NOTE,
-        message=f"{what} crashed ({type(error).__name__}: {error}, "
-        f"{Path(place.filename).name}:{place.lineno}, Python {sys.version.split()[0]})",
+        message=f"{what} {crashed(error)}",
         location=Location(shown, Span(0, min(1, len(shown.text)))),
-        help="this is a fault of dsguard: please report it with the config that shows it",
+        help=f"{FAULT}: please report it with the config that shows it",
     )
+
+
+def crashed(error: Exception) -> str:
+    """What to say of an exception that nobody expected, with its place in dsguard."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}, Python {sys.version.split()[0]}"
+    return f"crashed ({type(error).__name__}: {error}, {where})"

@@ -102,7 +102,7 @@ def test_a_failed_write_leaves_the_old_report(
 
     monkeypatch.setattr(Path, "replace", full)
     outcome = dsguard(f"{CHECK} -o json=report.json", folder)
-    assert outcome.code == 2
+    assert outcome.code == 3
     assert "No space left on device" in outcome.err
     assert sorted(p.name for p in folder.iterdir()) == ["ds.json", "report.json"]
     assert (folder / "report.json").read_text() == "old"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from dsguard.checking import Settings, check_source
 from dsguard.fixing.compare import changed_pointers, outside
@@ -57,8 +57,17 @@ def test_fixing_changes_what_is_named_and_nothing_else(text: str) -> None:
         assert "\r" not in fixed.source.text
 
 
+TWICE = """{
+  "zero_optimization": {"stage": 2, "gradient_clipping": 0.5},
+  "gradient_cliping": 1.0
+}
+"""
+"""Two fixes, in two places, that both write gradient_clipping."""
+
+
 @settings(max_examples=40, deadline=None)
 @given(configs())
+@example(TWICE)
 def test_what_was_fixed_is_gone_and_stays_gone(text: str) -> None:
     source = Source("ds_config.json", text)
     fixed = fix_config(source, Finder(), unsafe=True)

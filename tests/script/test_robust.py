@@ -128,8 +128,13 @@ PARSER = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--x', 
         "\0",
         "\ud800",
         "x = '\ud800'",
+        "s = 'a'\n" + "s = f'{s}{s}'\n" * 200,
+        "x = 0x" + "f" * 10_000 + "\ny = f'{x}'\nz = str(x)",
+        "s = (1,)\nr = (1,)\n" + "s = (s, s)\nr = (r, r)\n" * 60 + "x = s == r",
+        "s = [a]\nr = [a]\n" + "s = [s, s]\nr = [r, r]\n" * 60 + "x = s if a else r",
+        "s = {}\nr = {}\n" + "s = {'a': s, 'b': s}\nr = {'a': r, 'b': r}\n" * 60 + "x = s == r",
     ],
-    ids=range(25),
+    ids=range(30),
 )
 def test_hostile_texts(text: str) -> None:
     answers(read(text))

@@ -76,4 +76,15 @@ def main() -> None:
     wanted: Sequence[str] = COMMANDS
     if arguments and arguments[0] in COMMANDS and _ASKED_FOR_COMPLETION not in os.environ:
         wanted = arguments[:1]
-    app(wanted)(args=arguments, obj=launch, prog_name="dsguard")
+    try:
+        app(wanted)(args=arguments, obj=launch, prog_name="dsguard")
+    except Exception as error:  # 1, which Python would exit with, says that an error was found
+        from dsguard.checking import FAULT, crashed
+        from dsguard.cli.output import INCOMPLETE, complain, leave_stdout
+
+        if isinstance(error, OSError):
+            leave_stdout()
+            complain(str(error))
+        else:
+            complain(f"dsguard {crashed(error)}", f"{FAULT}: please report it with the command")
+        sys.exit(INCOMPLETE)

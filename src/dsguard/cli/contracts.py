@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import typer
-
+from dsguard.cli.output import end_unwritten
 from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
 from dsguard.model.report import Check
 from dsguard.model.source import Source
 from dsguard.pairing import Input
 from dsguard.reading.errors import ReadError
-from dsguard.reading.load import load_path
+from dsguard.reading.load import load_path, read_regular
 from dsguard.render.contract import render_contract
 from dsguard.writing import write_whole
 
@@ -31,15 +30,13 @@ def write_contract(path: Path, text: str) -> None:
     """Keep a contract in a file, whole or not at all.
 
     Raises:
-        typer.BadParameter: the file cannot be written.
+        typer.BadParameter: there is no place for the file.
+        typer.Exit: it cannot be written.
     """
     try:
         write_whole(path, text + "\n")
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise typer.BadParameter(
-            f"cannot write {path}: {reason}", param_hint="--write-contract"
-        ) from None
+        end_unwritten(path, error, "--write-contract")
 
 
 def load_contract(path: Path) -> Contract:
@@ -62,8 +59,8 @@ def _inputs(pair: Input) -> Iterator[tuple[str, str]]:
     """The files that a pair was read from, each once, with their SHA-256."""
     seen: set[str] = set()
     for name, path in _files(pair):
-        with suppress(OSError):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        with suppress(ReadError):
+            digest = hashlib.sha256(read_regular(path, name)).hexdigest()
             if name not in seen:
                 seen.add(name)
                 yield name, digest

@@ -15,6 +15,7 @@ from dsguard.model.report import Check, Failure
 from dsguard.model.source import Source
 from dsguard.pairing import Input
 from dsguard.policy import Policy, make_report
+from dsguard.render.characters import visible
 from dsguard.render.paint import paint
 from dsguard.writing import WriteError, rewrite
 
@@ -41,15 +42,18 @@ class FixedConfig:
         if self.path is not None:
             rewrite(self.path, self.old.name, self.old.text, self.new.text)
 
-    def diff(self, *, color: bool) -> str:
-        """The difference as a unified diff, which ``patch`` takes."""
+    def diff(self, *, color: bool, terminal: bool = False) -> str:
+        """The difference as a unified diff, which ``patch`` takes.
+
+        On a terminal the lines of the file are made safe to show, and are for reading only.
+        """
         lines = difflib.unified_diff(
             self.old.text.splitlines(keepends=True),
             self.new.text.splitlines(keepends=True),
-            self.old.name,
-            self.new.name,
+            visible(self.old.name, unicode=True),
+            visible(self.new.name, unicode=True),
         )
-        return "".join(_diff_line(line, color=color) for line in lines)
+        return "".join(_diff_line(line, color=color, terminal=terminal) for line in lines)
 
 
 def fix_inputs(
@@ -123,8 +127,11 @@ def _by_file(inputs: Sequence[Input]) -> Iterator[list[int]]:
     yield from groups.values()
 
 
-def _diff_line(line: str, *, color: bool) -> str:
+def _diff_line(line: str, *, color: bool, terminal: bool) -> str:
     whole = line.endswith("\n")
+    if terminal:
+        shown = (visible(part, unicode=True) for part in line.rstrip("\r\n").split("\t"))
+        line = "\t".join(shown) + ("\n" if whole else "")
     if color:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
         styled = Text(line.rstrip("\r\n"), "bold" if line.startswith(("+++", "---")) else style)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from dsguard.checking import Settings, read_command
+from dsguard.checking import FAULT, Settings, crashed, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
@@ -73,6 +73,9 @@ def collect(
                 _sort_in(found, inputs, failures)
         except ReadError as error:
             failures.append(Failure(error.subject, error.message, error.help))
+        except Exception as error:  # the other files are still checked
+            help = f"{FAULT}: please report it with the file that shows it"
+            failures.append(Failure(name, f"its reading {crashed(error)}", help))
     return inputs, failures
 
 
@@ -167,34 +170,62 @@ def _found_below(
     used: set[Path] = set()
     # A launch command starts one script, and it is read with every config.
     for path in paths if launch is None else ():
-        found = _script_found(path, settings) if path.suffix in SCRIPT_SUFFIXES else None
+        found = _script_found(path, folder, settings) if path.suffix in SCRIPT_SUFFIXES else None
         if isinstance(found, Input) and found.path is not None:
             used.add(found.path.resolve())
         if found is not None:
             yield found
     for path in paths:
-        if path.suffix in _CONFIG_SUFFIXES and path.resolve() not in used:
-            found = _config_found(path, launch, settings)
+        if path.suffix in _CONFIG_SUFFIXES and Path(os.path.realpath(path)) not in used:
+            found = _config_found(path, folder, launch, settings)
             if found is not None:
                 yield found
 
 
-def _files_below(folder: Path, exclude: Globs) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).parts
-        if any(part.startswith(".") or part in _SKIPPED for part in inside[:-1]):
-            continue
-        if path.suffix not in (*_CONFIG_SUFFIXES, *SCRIPT_SUFFIXES) or exclude.match(str(path)):
-            continue
-        if not _is_folder(path):
-            yield path
+def _files_below(folder: Path, exclude: Globs) -> list[Path]:
+    """Configs and scripts by their names, in order; links to folders are not followed.
+
+    All but hidden and installed things, however deep the folders are: ``rglob`` and ``os.walk`` of
+    older Pythons call themselves.
+    """
+    suffixes = (*_CONFIG_SUFFIXES, *SCRIPT_SUFFIXES)
+    folders, found = [folder], []
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        found.append(Path(entry.path))
+                    elif not entry.name.startswith(".") and entry.name not in _SKIPPED:
+                        folders.append(Path(entry.path))
+        except OSError:
+            continue  # out of reach, as for ls
+    return sorted(
+        path
+        for path in found
+        if path.suffix in suffixes and not exclude.match(str(path)) and not _is_folder(path)
+    )
+
+
+def _refuse_to_leave(path: Path, folder: Path) -> None:
+    """Stop at a link that leads out of the folder that is searched.
+
+    Raises:
+        ReadError: it does.
+    """
+    # Unlike Path.resolve, realpath takes a loop of links.
+    inside = os.path.realpath(folder)
+    if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
+        help = "name it to have it checked"
+        raise ReadError(str(path), "is a link that leads out of this folder", help)
 
 
 def _config_found(
-    path: Path, launch: LaunchContext | None, settings: Settings
+    path: Path, folder: Path, launch: LaunchContext | None, settings: Settings
 ) -> Input | Failure | None:
     """A file if it is a DeepSpeed config, or has the name of one and cannot be read."""
     try:
+        _refuse_to_leave(path, folder)
         source = load_path(path, str(path))
         if looks_like_deepspeed(parse(source).value):
             return Input(source, path, launch, settings)
@@ -207,11 +238,15 @@ def _config_found(
     return None
 
 
-def _script_found(path: Path, settings: Settings) -> Input | Failure | None:
+def _script_found(path: Path, folder: Path, settings: Settings) -> Input | Failure | None:
     """A file if it is a script that gives DeepSpeed a model or a config.
 
     What is missing beside it is no failure: nobody has said that it is run from there.
     """
+    try:
+        _refuse_to_leave(path, folder)
+    except ReadError:
+        return None
     if not names_deepspeed(path):
         return None
     name = str(path)

@@ -11,11 +11,21 @@ from typing import NoReturn
 
 import typer
 
+from dsguard.render.characters import visible
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.writing import write_whole
 
 INCOMPLETE = 3
 """Exit code: nothing to check, unreadable input, a crashed rule, or nowhere to write."""
+
+
+def complain(message: str, help: str = "") -> None:
+    """Say on standard error why there is no answer, with a way out on a line of its own.
+
+    Both may quote files and names, so what would move the cursor is shown as an escape.
+    """
+    way_out = f"\n  help: {visible(help, unicode=True)}" if help else ""
+    typer.echo(f"Error: {visible(message, unicode=True)}{way_out}", err=True)
 
 
 def stdout_look(color: ColorChoice) -> Look:
@@ -41,8 +51,7 @@ def emit_utf8(text: str) -> None:
 
 def fail(message: str, help: str = "") -> NoReturn:
     """Say what cannot be done and the way out, and end the program."""
-    way_out = f"\n  help: {help}" if help else ""
-    typer.echo(f"Error: {message}{way_out}", err=True)
+    complain(message, help)
     raise typer.Exit(INCOMPLETE)
 
 
@@ -53,23 +62,44 @@ def write_page(path: Path, page: str, read: Iterable[Path]) -> None:
     try:
         write_whole(path, page)
     except OSError as error:
-        fail(f"cannot write {path}: {error.strerror or error}")
-    typer.echo(f"wrote {path}", err=True)
+        end_unwritten(path, error, "--html")
+    typer.echo(f"wrote {visible(str(path), unicode=True)}", err=True)
+
+
+def leave_stdout() -> None:
+    """Write no more there: what is left in its buffer cannot be written at exit either."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def end_unwritten(path: Path, error: OSError, option: str) -> NoReturn:
+    """End where a file cannot be written: by 2 where it has no place, by 3 where the disk fails.
+
+    Raises:
+        typer.BadParameter: the option names no place for a file.
+        typer.Exit: the disk is full, read-only or broken.
+    """
+    message = f"cannot write {path}: {error.strerror or type(error).__name__}"
+    if isinstance(error, _NO_PLACE):
+        raise typer.BadParameter(message, param_hint=option) from None
+    complain(message)
+    raise typer.Exit(INCOMPLETE) from None
+
+
+_NO_PLACE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
 
 
 @contextmanager
 def _told() -> Iterator[None]:
     """Say that an answer cannot be written: exit code 1 would say that an error was found."""
     if sys.stdout is None:  # closed by the caller, as `>&-` does
-        typer.echo("Error: standard output is closed", err=True)
+        complain("standard output is closed")
         raise typer.Exit(INCOMPLETE)
     try:
         yield
-    except BrokenPipeError:  # the reader has seen enough; typer ends the program quietly
-        raise
     except OSError as error:
+        leave_stdout()
+        if isinstance(error, BrokenPipeError):
+            return  # the reader has seen enough; the exit code and the files are still owed
         reason = error.strerror or type(error).__name__
-        typer.echo(f"Error: cannot write to standard output: {reason}", err=True)
-        # What is left in the buffer cannot be written at exit either.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        complain(f"cannot write to standard output: {reason}")
         raise typer.Exit(INCOMPLETE) from None

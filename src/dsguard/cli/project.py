@@ -13,6 +13,7 @@ import typer
 from dsguard.baseline import Baseline, BaselineError, read_baseline
 from dsguard.checking import Settings
 from dsguard.cli import options
+from dsguard.cli.output import complain
 from dsguard.paths import Globs
 from dsguard.policy import Policy
 from dsguard.reading.errors import ReadError
@@ -33,11 +34,11 @@ def mistakes_told() -> Iterator[None]:
     except SettingsError as error:
         for mistake in error.mistakes:
             help = f"; {mistake.help}" if mistake.help else ""
-            typer.echo(f"Error: {place(mistake.at)}: {mistake.message}{help}", err=True)
+            complain(f"{place(mistake.at)}: {mistake.message}{help}")
         raise typer.Exit(USAGE) from None
     except ReadError as error:
         help = f"; {error.help}" if error.help else ""
-        typer.echo(f"Error: {error.subject}: {error.message}{help}", err=True)
+        complain(f"{error.subject}: {error.message}{help}")
         raise typer.Exit(USAGE) from None
 
 
@@ -51,7 +52,12 @@ def load_project(settings: Path | None, *, isolated: bool) -> Project:
     """
     if isolated and settings is not None:
         raise typer.BadParameter("means the opposite of --isolated", param_hint="--settings")
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:
+        raise ReadError(".", "the working folder is gone", "change into one that is there") from (
+            None
+        )
     found = settings if settings is not None else None if isolated else find_settings(here)
     if found is None:
         return Project(here)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from dsguard.cli.output import emit, emit_utf8, stdout_look
+from dsguard.cli.output import emit, emit_utf8, end_unwritten, stdout_look
 from dsguard.model.report import Report
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice, Look, look_of
@@ -101,10 +101,12 @@ def write_report(
 ) -> None:
     """Write a report to all its outputs; files are written only when all have been rendered.
 
-    ``aside`` leaves standard output to something else: the report goes to standard error.
+    They come before standard output, which may be closed or full. ``aside`` leaves standard output
+    to something else: the report goes to standard error.
 
     Raises:
-        typer.BadParameter: a file cannot be written.
+        typer.BadParameter: an option names no place for a file.
+        typer.Exit: a file cannot be written.
     """
     ready: list[tuple[Output, str]] = []
     for output in outputs:
@@ -115,16 +117,12 @@ def write_report(
         else:
             look = Look(color=color is ColorChoice.ALWAYS, unicode=True, columns=None)
         ready.append((output, _render(report, output.format, look, verbose, quiet)))
-    for output, text in ready:
+    for output, text in sorted(ready, key=lambda it: it[0].path is None):
         if output.path is not None:
             try:
                 write_whole(output.path, text)
             except OSError as error:
-                reason = error.strerror or type(error).__name__
-                raise typer.BadParameter(
-                    f"cannot write {output.path}: {reason}",
-                    param_hint="--output-format/--output-file",
-                ) from None
+                end_unwritten(output.path, error, "--output-format/--output-file")
         elif aside:
             typer.echo(text, err=True, nl=False)
         elif output.format in _FOR_PROGRAMS:

@@ -56,8 +56,8 @@ def read_contract(text: str, name: str) -> Contract:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
-        raise ContractError(f"{name} is no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ContractError(f"{name} is no JSON that can be read: {error}") from None
     if not isinstance(data, dict) or "contract" not in data:
         raise ContractError(f"{name} is no contract of dsguard: it has no key 'contract'")
     if data["contract"] != FORMAT:

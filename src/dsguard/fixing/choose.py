@@ -20,15 +20,20 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
     """The findings whose fixes do not meet, first come first served.
 
     Several checks of one config offer the same fix; it is taken once. Edits that touch count as
-    meeting: what one leaves behind may be what the other looks at. The rest has its turn in the
-    next pass, on the text that this one leaves.
+    meeting: what one leaves behind may be what the other looks at. So do two fixes that write the
+    same key, from different places. The rest has its turn in the next pass, on the text that this
+    one leaves.
     """
     chosen: list[Finding] = []
     edits: list[Edit] = []
+    written: set[str] = set()
     for finding in findings:
         assert finding.fix is not None
         if any(_meet(new, old) for new in finding.fix.edits for old in edits):
             continue
+        if not written.isdisjoint(finding.fix.pointers):
+            continue
+        written.update(finding.fix.pointers)
         edits += finding.fix.edits
         chosen.append(finding)
     return chosen

@@ -12,6 +12,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -56,10 +59,10 @@ def _versions(
 ) -> Iterator[Version]:
     name = canonicalize_name(package)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = load_path(path).text
         # A lock file is long, and most do not hold the package at all.
         texts = list(read(text, name)) if name in text.lower() else []
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (ReadError, ValueError, RecursionError):  # an int of 5000 digits is a ValueError
         return
     for version in texts:
         try:

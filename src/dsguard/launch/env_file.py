@@ -10,7 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dsguard.launch.context import Argument, LaunchTrouble
-from dsguard.model.source import Location, Source, Span
+from dsguard.model.source import Location, Span
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path
 
 DEFAULT_NAME = ".deepspeed_env"
 
@@ -35,11 +37,10 @@ def env_file_troubles(
 
 def _troubles_of(path: Path, name: str) -> tuple[LaunchTrouble, ...]:
     try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    except (OSError, ValueError):
+        source, start = load_path(path, name), 0
+    except ReadError:
         return ()
-    source, start = Source(name, text), 0
-    for line in text.splitlines(keepends=True):
+    for line in source.text.splitlines(keepends=True):
         if "=" not in line:
             shown = line.rstrip("\r\n")
             what = f"the line {shown!r} has no =" if shown.strip() else "a blank line has no ="

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from dsguard.launch.context import LaunchTrouble, TroubleKind
 from dsguard.model.source import Location, Source, Span
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import read_regular
 
 DEFAULT_HOSTFILE = "/job/hostfile"
 """Where ``deepspeed`` looks without ``--hostfile``."""
@@ -51,10 +53,8 @@ def read_hostfile(path: Path, name: str) -> Hostfile | None:
             entry, or the file is not UTF-8 text.
     """
     try:
-        if not path.is_file():
-            return None
-        data = path.read_bytes()
-    except (OSError, ValueError):
+        data = read_regular(path, name)
+    except ReadError:
         return None
     try:
         return parse_hostfile(Source(name, data.decode("utf-8")))

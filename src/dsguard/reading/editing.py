@@ -8,6 +8,7 @@ touching more, as where a comment stands inside it.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ def remove_member(document: Document, parent: Object, member: Member) -> tuple[E
     """Take a member out with the comma that goes with it, and its line where that is left blank."""
     if not _in_braces(document, parent):
         return None
-    at = parent.members.index(member)
+    at = bisect_left(parent.members, member.key_span, key=lambda one: one.key_span)
     before = parent.members[at - 1] if at else None
     if _holds_bare(member.node) or (before is not None and _holds_bare(before.node)):
         return None  # a string without quotes takes commas and brackets with it
@@ -156,14 +157,16 @@ def _comma(document: Document, at: int) -> int | None:
     text = document.source.text
     while True:
         at = pass_over(BLANK, text, at)
-        comment = next((span for span in document.comments if span.start == at), None)
-        if comment is None:
+        number = bisect_left(document.comments, Span(at, at))
+        if number == len(document.comments) or document.comments[number].start != at:
             return at if text.startswith(",", at) else None
-        at = comment.end
+        at = document.comments[number].end
 
 
 def _comments(document: Document, within: Span) -> bool:
-    return any(start < within.end and end > within.start for start, end in document.comments)
+    after = bisect_left(document.comments, Span(within.end, within.end))
+    # They stand in order and apart: the last one that begins before ends last, too.
+    return after > 0 and document.comments[after - 1].end > within.start
 
 
 def _line_end(text: str, start: int) -> str:

@@ -30,12 +30,22 @@ _FOREIGN_MARKS = (
 def load_path(path: Path, name: str | None = None) -> Source:
     """The text of a config file; ``name`` is shown to the user instead of the path.
 
-    Symbolic links are followed. Pipes and devices are refused without opening them.
-
     Raises:
         ReadError: there is no such regular file, or it may not or cannot be read as text.
     """
     name = str(path) if name is None else name
+    return Source(name, _decode(read_regular(path, name), name))
+
+
+def read_regular(path: Path, name: str) -> bytes:
+    """The bytes of a regular file, for all that is read because something names it.
+
+    Symbolic links are followed. Pipes and devices, which may never end, are refused without
+    opening them.
+
+    Raises:
+        ReadError: there is no such regular file, it is too large, or it may not or cannot be read.
+    """
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -54,7 +64,7 @@ def load_path(path: Path, name: str | None = None) -> Source:
         raise ReadError(name, f"cannot be read: {error.strerror or error}") from None
     except ValueError:  # a NUL character or a lone surrogate in the path
         raise ReadError(name, "is no possible path") from None
-    return Source(name, _decode(data, name))
+    return _bounded(data, name)
 
 
 def load_bytes(data: bytes, name: str) -> Source:
@@ -63,12 +73,16 @@ def load_bytes(data: bytes, name: str) -> Source:
     Raises:
         ReadError: the bytes are too many or no UTF-8 text.
     """
-    return Source(name, _decode(data, name), is_file=False)
+    return Source(name, _decode(_bounded(data, name), name), is_file=False)
+
+
+def _bounded(data: bytes, name: str) -> bytes:
+    if len(data) > MAX_BYTES:
+        raise ReadError(name, f"is larger than {MAX_BYTES // 2**20} MiB", "is it a config?")
+    return data
 
 
 def _decode(data: bytes, name: str) -> str:
-    if len(data) > MAX_BYTES:
-        raise ReadError(name, f"is larger than {MAX_BYTES // 2**20} MiB", "is it a config?")
     for mark, encoding in _FOREIGN_MARKS:
         if data.startswith(mark):
             raise ReadError(name, f"is {encoding} text, not UTF-8", "save it as UTF-8")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,6 +93,8 @@ def read_sessions(path: Path) -> list[Session]:
             _take(sessions[-1], line, path, number)
     except OSError as error:
         raise RecordError(path, f"cannot be read: {error.strerror or error}") from None
+    except ValueError:  # a NUL character in the path
+        raise RecordError(path, "is no possible path") from None
     if not sessions:
         raise RecordError(path, "is empty", help=_WHAT_IT_READS)
     if cut is not None:
@@ -98,12 +102,23 @@ def read_sessions(path: Path) -> list[Session]:
     return sessions
 
 
+_LONGEST = 1 << 20
+"""Bytes of a line; the guard writes some hundred, and a few thousand where it has found much."""
+
 _WHAT_IT_READS = 'guard(engine, record="run.jsonl") writes what this command reads'
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says what it is
+        raise RecordError(path, "is not a regular file")
     with path.open("rb") as file:
-        for number, text in enumerate(file, 1):
+        for number in count(1):
+            text = file.readline(_LONGEST + 1)
+            if len(text) > _LONGEST:
+                raise RecordError(path, f"is longer than {_LONGEST} bytes", number, _WHAT_IT_READS)
+            if not text:
+                return
             if text.strip():
                 yield number, text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
@@ -47,10 +46,17 @@ def json_text(data: Any, indent: int | None = 2) -> str:
     text = json.dumps(
         data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
     )
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return printable_json(text)
 
 
-_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+def printable_json(text: str) -> str:
+    """JSON in which what moves the cursor, reorders a line or cannot be encoded is an escape."""
+    if text.replace("\n", "").isprintable():
+        return text
+    # Such characters stand inside strings only, where JSON has an escape for each.
+    return "".join(
+        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
+    )
 
 
 def show_value(value: Any) -> str:

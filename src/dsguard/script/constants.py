@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dsguard.script.declaration import Constant
@@ -53,6 +53,20 @@ def unary(op: ast.unaryop, operand: Any) -> Constant | None:
         return Constant(not operand)
     compute = _UNARY.get(type(op))
     return _real(lambda: compute(operand)) if compute and _is_number(operand) else None
+
+
+def formatted(parts: Iterable[object]) -> Constant | None:
+    """The parts of an f-string as one text; None where one of them is no string or number."""
+    text = ""
+    for part in parts:
+        if not (_is_number(part) or isinstance(part, str)):
+            return None
+        if isinstance(part, int) and _bits(part) > _MOST_BITS:
+            return None
+        text += str(part)
+        if len(text) >= _MOST_CHARACTERS:
+            return None
+    return Constant(text)
 
 
 def converted(type_name: str, value: Any) -> Constant | None:

@@ -36,6 +36,7 @@ CallReader: TypeAlias = Callable[[ast.Call, Value, Scope], Value]
 LoadedModules: TypeAlias = Callable[[str], "LocalModule | None"]
 
 _DEEPEST = 60
+_MOST_MEMBERS = 1000
 _BUILTINS = frozenset(dir(builtins))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -193,7 +194,7 @@ class Expressions:
 
     def _items(self, node: ast.Tuple | ast.List, scope: Scope) -> Value:
         members = self.evaluate_all(node.elts, scope)
-        if any(isinstance(element, ast.Starred) for element in node.elts):
+        if any(isinstance(element, ast.Starred) for element in node.elts) or not _few(members):
             return COMPUTED
         if all(isinstance(member, Constant) for member in members):
             values = [m.value for m in members if isinstance(m, Constant)]
@@ -266,19 +267,17 @@ class Expressions:
         return one if one == other else COMPUTED
 
     def _formatted(self, node: ast.JoinedStr, scope: Scope) -> Value:
-        text = ""
+        parts: list[object] = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 value = self.evaluate(part.value, scope)
                 plain = part.conversion == -1 and part.format_spec is None
                 if not (plain and isinstance(value, Constant)):
                     return COMPUTED
-                if not isinstance(value.value, (str, int, float)):
-                    return COMPUTED
-                text += str(value.value)
+                parts.append(value.value)
             elif isinstance(part, ast.Constant):
-                text += str(part.value)
-        return Constant(text)
+                parts.append(part.value)
+        return constants.formatted(parts) or COMPUTED
 
     def _parts(self, node: ast.expr, scope: Scope) -> Value:
         """Any other expression: the calls within it happen, its value is not followed."""
@@ -300,6 +299,24 @@ class Expressions:
             elif isinstance(child, ast.comprehension):
                 self.evaluate_all(child.ifs, scope)
         return flowing[0] if flowing else COMPUTED
+
+
+def _few(members: Iterable[object]) -> bool:
+    """Whether a nest of tuples and lists is small; ``s = (s, s)`` doubles it line by line.
+
+    Values are compared, which takes as long as there are members.
+    """
+    pending, count = list(members), 0
+    while pending and count <= _MOST_MEMBERS:
+        count += 1
+        value = pending.pop()
+        if isinstance(value, Items):
+            pending.extend(value.members)
+        elif isinstance(value, Constant):
+            pending.append(value.value)
+        elif isinstance(value, (tuple, list)):
+            pending.extend(value)
+    return count <= _MOST_MEMBERS
 
 
 def _class_names(of: Class) -> dict[str, list[ast.stmt]]:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dsguard.model.source import Source
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import read_regular
 from dsguard.script.notebook import NotANotebookError, read_notebook
 from dsguard.script.read import read_script
 from dsguard.script.script import Script
@@ -53,8 +55,8 @@ def names_deepspeed(path: Path) -> bool:
     False where the file cannot be read. One that is too large to be read says no either.
     """
     try:
-        data = path.read_bytes() if path.stat().st_size <= MAX_BYTES else b""
-    except OSError:
+        data = read_regular(path, str(path))
+    except ReadError:
         return False
     return b"deepspeed" in data.lower()
 

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from dsguard import __version__
 from dsguard.model.source import Location, Source, Span
-from dsguard.reading.load import load_path
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path, read_regular
 from dsguard.settings.model import ProjectSettings, RunSettings
 from dsguard.settings.places import TomlPath, place_of, value_at
 
@@ -111,7 +112,7 @@ def read_project(path: Path, name: str) -> Project:
     source = load_path(path, name)
     try:
         data = tomllib.loads(source.text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError([_syntax(source, error)]) from None
     table = _TABLE if path.name == SHARED_FILE or set(data) == {"tool"} else ()
     try:
@@ -133,8 +134,8 @@ def read_project(path: Path, name: str) -> Project:
 def _speaks_of_dsguard(path: Path) -> bool:
     """Whether a pyproject.toml has settings of dsguard; a broken one is others' business."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = read_regular(path, path.name).decode("utf-8", errors="replace")
+    except ReadError:
         return False
     if "dsguard" not in text:
         return False
@@ -142,13 +143,19 @@ def _speaks_of_dsguard(path: Path) -> bool:
         value_at(tomllib.loads(text), _TABLE)
     except LookupError:
         return False
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return re.search(r"^\s*\[+\s*tool\s*\.\s*dsguard\b", text, re.MULTILINE) is not None
     return True
 
 
 def _syntax(source: Source, error: Exception) -> Mistake:
     """The message of the reader, with its place taken out of the words."""
+    if not isinstance(error, tomllib.TOMLDecodeError):  # the limits of Python
+        deep = isinstance(error, RecursionError)
+        what = (
+            "its tables and lists nest too deep" if deep else "it holds a number that is too long"
+        )
+        return Mistake(Location(source, Span(0, 0)), f"this cannot be read: {what}")
     message = str(error)
     found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     start = len(source.text)

@@ -21,6 +21,9 @@ else:
 
 TomlPath: TypeAlias = tuple[str | int, ...]
 
+_MOST_READ = 400
+"""How many beginnings of one text are read to find one place."""
+
 
 def value_at(data: Any, path: TomlPath) -> Any:
     """The value at a path of keys and indices.
@@ -40,34 +43,66 @@ def place_of(text: str, path: TomlPath) -> Span:
 
     The start of the text where nothing is at the path.
     """
-    lines = text.splitlines(keepends=True)
-    word = next((part for part in reversed(path) if isinstance(part, str)), "")
-    first = next((number for number, line in enumerate(lines) if word in line), 0)
-    for end in range(first + 1, len(lines) + 1):
-        if _has(lines[:end], path):
-            return _within(lines, _start(lines, end, path), end, path)
-    return Span(0, min(1, len(text)))
+    beginnings = _Beginnings(text.splitlines(keepends=True))
+    end = beginnings.first_with(path)
+    if end is None:
+        return Span(0, min(1, len(text)))
+    return _within(beginnings.lines, beginnings.statement_before(end), end, path)
 
 
-def _has(lines: Sequence[str], path: TomlPath) -> bool:
-    data = _read(lines)
-    if data is None:
-        return False
+class _Beginnings:
+    """A text up to the end of this or that line, read by the reader of TOML.
+
+    Most ends of a line are the end of a statement, so that few beginnings have to be read to halve
+    the lines again and again. A list over thousands of lines would break that: after so many
+    beginnings the place is a wider one.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self._left = _MOST_READ
+
+    def first_with(self, path: TomlPath) -> int | None:
+        """The first end of a statement by which there is something at the path."""
+        if not _has(_read(self.lines), path):
+            return None
+        low, high, found = 0, len(self.lines), len(self.lines)
+        while low < high:
+            middle = (low + high) // 2
+            end, data = next(
+                ((end, data) for end in range(middle, high) if (data := self._read(end))),
+                (high, None),
+            )
+            if data is None:
+                high = middle
+            elif _has(data, path):
+                found, high = end, middle
+            else:
+                low = end + 1
+        return found
+
+    def statement_before(self, end: int) -> int:
+        """The first line of the statement that is complete at the end of a line."""
+        start = end - 1
+        while start > 0 and self._read(start) is None:
+            start -= 1
+        while start < end - 1 and not self.lines[start].partition("#")[0].strip():
+            start += 1
+        return max(start, 0)
+
+    def _read(self, end: int) -> dict[str, Any] | None:
+        if not self._left:
+            return None
+        self._left -= 1
+        return _read(self.lines[:end])
+
+
+def _has(data: dict[str, Any] | None, path: TomlPath) -> bool:
     try:
         value_at(data, path)
     except LookupError:
         return False
     return True
-
-
-def _start(lines: Sequence[str], end: int, path: TomlPath) -> int:
-    """The first line of the statement that is complete at the end of a line."""
-    start = end - 1
-    while start and _read(lines[:start]) is None:
-        start -= 1
-    while start < end - 1 and not lines[start].partition("#")[0].strip():
-        start += 1
-    return start
 
 
 def _within(lines: Sequence[str], start: int, end: int, path: TomlPath) -> Span:
@@ -101,6 +136,6 @@ def _words(statement: str, path: TomlPath) -> list[str]:
 def _read(lines: Sequence[str]) -> dict[str, Any] | None:
     try:
         read: dict[str, Any] = tomllib.loads("".join(lines))
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
     return read

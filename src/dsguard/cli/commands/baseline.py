@@ -12,7 +12,7 @@ from dsguard.checking import Settings
 from dsguard.cli import options
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, emit, stdout_look
+from dsguard.cli.output import INCOMPLETE, complain, emit, stdout_look
 from dsguard.cli.project import (
     baseline_path,
     load_baseline,
@@ -181,7 +181,7 @@ def _checked(
     report = make_report([item.check() for item in inputs], policy, failures)
     if not report.complete:
         typer.echo(render_concise(Report((), report.failures), unicode=False), err=True, nl=False)
-        typer.echo("Error: the answer is incomplete, so nothing is written", err=True)
+        complain("the answer is incomplete, so nothing is written")
         raise typer.Exit(INCOMPLETE)
     return report
 
@@ -191,5 +191,5 @@ def _write(path: Path, baseline: Baseline) -> None:
         write_whole(path, baseline.text)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        typer.echo(f"Error: {shown(path)}: cannot be written: {reason}", err=True)
+        complain(f"{shown(path)}: cannot be written: {reason}")
         raise typer.Exit(INCOMPLETE) from None

@@ -179,7 +179,7 @@ def _show_diff(
     """Print what fixing would change, and give the exit code."""
     look = stdout_look(color)
     for one in fixed:
-        emit_utf8(one.diff(color=look.color))
+        emit_utf8(one.diff(color=look.color, terminal=sys.stdout.isatty()))
     number = sum(one.count for one in fixed)
     typer.echo(f"Would fix {counted(number, 'problem')} in {counted(len(fixed), 'file')}", err=True)
     if failures:

@@ -9,7 +9,7 @@ import typer
 
 from dsguard.cli import options
 from dsguard.cli.contracts import load_contract
-from dsguard.cli.output import INCOMPLETE, emit, stdout_look
+from dsguard.cli.output import INCOMPLETE, complain, emit, stdout_look
 from dsguard.comparing import compare
 from dsguard.facts.contract import CHECKPOINT_NAME, Contract
 from dsguard.reading.errors import ReadError
@@ -42,5 +42,5 @@ def _load(name: str) -> Contract:
         return load_contract(path / CHECKPOINT_NAME if path.is_dir() else path)
     except ReadError as error:
         way_out = f" ({error.help})" if error.help else ""
-        typer.echo(f"Error: {error}{way_out}", err=True)
+        complain(f"{error}{way_out}")
         raise typer.Exit(INCOMPLETE) from None

@@ -54,10 +54,10 @@ def report(
     except RecordError as error:
         fail(str(error), error.help)
     told = overview(run)
+    if html is not None:
+        write_page(html, render_run_page(run, told), [record])
     if output_format is ReportFormat.JSON:
         emit_utf8(render_run_json(told))
     else:
         look = stdout_look(color)
         emit(render_run(run, told, color=look.color, unicode=look.unicode))
-    if html is not None:
-        write_page(html, render_run_page(run, told), [record])

@@ -23,18 +23,22 @@ from dsguard.cli.commands.check import exit_code
 from dsguard.cli.contracts import contract_of, write_contract
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE
+from dsguard.cli.output import INCOMPLETE, complain
 from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.ranks import Seat, seat_of
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.policy import Policy, make_report
+from dsguard.render.characters import visible
 from dsguard.render.facts_table import render_facts
-from dsguard.render.stream import ColorChoice, look_of
+from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.render.text import render_text
 from dsguard.settings.model import FailOn
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_MOST_IN_VARIABLE = 1 << 16
+"""Linux starts no program with a variable of 128 KiB (MAX_ARG_STRLEN), and all share 2 MiB."""
+
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """Exit codes of a shell for a command that is not there, or may not be run."""
 
@@ -91,6 +95,8 @@ def run(
     if not launch.given:
         raise typer.BadParameter("give the launch command after --", param_hint="--")
     launch.refuse_empty()
+    if config == "-":
+        raise typer.BadParameter("standard input is the command's own", param_hint="CONFIG")
     seat = seat_of(os.environ)
     with mistakes_told():
         project = load_project(settings_file, isolated=isolated)
@@ -121,7 +127,7 @@ def run(
         judged = _Judged("", 0, False, None)
     _say(seat, judged.text)
     if judged.code == 1:
-        _say(seat, f"dsguard: not started because of the findings above: {shlex.join(words)}\n")
+        _say(seat, f"dsguard: not started because of the findings above: {_shown(words)}\n")
         raise typer.Exit(1)
     if not judged.complete and fail_closed:
         _say(seat, "dsguard: not started, because the check is incomplete (--fail-closed)\n")
@@ -132,7 +138,7 @@ def run(
 
         environ = environment_with_guard(environ)
     if dry_run:
-        _say(seat, f"dsguard: would start: {shlex.join(words)}\n")
+        _say(seat, f"dsguard: would start: {_shown(words)}\n")
         raise typer.Exit(0)
     _become(words, environ)
 
@@ -167,7 +173,9 @@ def _judge(
     inputs, failures = collect(names, launch.command(), settings)
     checks = [item.check() for item in inputs]
     report = make_report(checks, policy, failures)
-    look = look_of(sys.stderr, os.environ, color)
+    look = Look(False, True, None)
+    if sys.stderr is not None:  # not closed by the caller, as `2>&-` does
+        look = look_of(sys.stderr, os.environ, color)
     text = ""
     if not quiet:
         for check in checks:
@@ -197,11 +205,17 @@ def _environment(
     if contract is None:
         environ.pop(VARIABLE, None)  # one of another launch holds nobody to anything here
         return environ
-    environ[VARIABLE] = contract(None)
     if path is not None:
         environ[VARIABLE] = str(path.absolute())
         if seat is None or seat.rank == 0:
             write_contract(path, contract(2))
+        return environ
+    text = contract(None)
+    if len(text.encode()) <= _MOST_IN_VARIABLE:
+        environ[VARIABLE] = text
+    else:
+        environ.pop(VARIABLE, None)
+        _say(seat, "dsguard: the contract is too long for a variable: --write-contract FILE\n")
     return environ
 
 
@@ -217,10 +231,21 @@ def _split_assignments(words: tuple[str, ...]) -> tuple[list[str], dict[str, str
 
 
 def _say(seat: Seat | None, text: str) -> None:
-    """Speak on standard error; of many ranks the first one speaks."""
+    """Speak on standard error; of many ranks the first one speaks.
+
+    A full disk under the log silences dsguard and stops no launch.
+    """
     if text and (seat is None or seat.rank == 0) and sys.stderr is not None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            sys.stderr = None  # what is left in its buffer cannot be written later either
+
+
+def _shown(words: list[str]) -> str:
+    """The command as one would type it, with nothing in it that moves the cursor."""
+    return visible(shlex.join(words), unicode=True)
 
 
 def _become(words: list[str], environ: dict[str, str]) -> NoReturn:
@@ -237,9 +262,9 @@ def _become(words: list[str], environ: dict[str, str]) -> NoReturn:
     try:
         os.execvpe(words[0], words, environ)
     except FileNotFoundError:
-        typer.echo(f"Error: there is no command {words[0]}", err=True)
+        complain(f"there is no command {words[0]}")
         raise typer.Exit(_NOT_FOUND) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        typer.echo(f"Error: cannot start {words[0]}: {reason}", err=True)
+        complain(f"cannot start {words[0]}: {reason}")
         raise typer.Exit(_NOT_EXECUTABLE) from None

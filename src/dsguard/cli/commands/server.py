@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 import typer
 
+from dsguard.cli.output import complain
+
 NEEDED = "the language server needs pygls: pip install 'dsguard[lsp]'"
 
 
@@ -16,7 +18,7 @@ def server() -> None:
     output. Needs dsguard[lsp].
     """
     if find_spec("pygls") is None:
-        typer.echo(f"Error: {NEEDED}", err=True)
+        complain(NEEDED)
         raise typer.Exit(2)
     from dsguard.server.language_server import make_server
 

@@ -66,6 +66,8 @@ _BUDGET = 50_000
 _DEEPEST = 12
 """How many functions and texts may run one another."""
 _MOST_WORDS = 2000
+_WORDS_A_STEP = 10
+"""So many words of a command, or variables exported to it, are as much work as a command."""
 _SETS_UP = re.compile(
     r"(^|/)(activate|conda\.sh|mamba\.sh|micromamba\.sh|\.bashrc|\.bash_profile|\.profile|"
     r"\.zshrc|setvars\.sh)$|^/etc/|/Modules/|/lmod/|/modules/init/"
@@ -320,7 +322,7 @@ class _Walk:
         self._substitutions([*node.words, *here, *node.targets], state)
         expander = Expander(self.source, state)
         fields = expander.fields(node.words)
-        self.walker.step(expander.inserted // 100)
+        self.walker.step(expander.inserted // 100 + len(fields) // _WORDS_A_STEP)
         if not fields:
             for assignment in node.assignments:
                 assign(expander, assignment)
@@ -429,6 +431,7 @@ class _Walk:
     def _meet(self, fields: list[Field], expander: Expander, node: Simple) -> None:
         """A command that is no builtin; the text of ``bash -c`` is walked in its place."""
         state = expander.state
+        self.walker.step((len(fields) + len(state.variables)) // _WORDS_A_STEP)
         for handed in self._input(node, fields, expander):
             self._hand(handed, expander, node)
         handed_over = handed_in_words(fields)

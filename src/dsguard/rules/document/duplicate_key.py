@@ -9,7 +9,7 @@ from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
-from dsguard.model.tree import Document, Member, Object, join_pointer, same_value
+from dsguard.model.tree import Document, Member, Node, Object, join_pointer, same_value
 from dsguard.reading.editing import remove_member
 
 
@@ -34,6 +34,7 @@ def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
         outcome = "DeepSpeed refuses the file"
     refused = case.front_end is not None and not case.front_end.strict_json
     for parent, node in document.objects():
+        alike = _alike(node)
         for first, again in node.duplicates():
             pointer = join_pointer(parent, again.key)
             line, _ = document.source.position(first.key_span.start)
@@ -43,16 +44,24 @@ def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
                 f"{again.key} is already written on line {line}; {outcome}",
                 Consequence.REFUSED if refused else Consequence.DIFFERS,
                 because=(Because(again.key, first.node.value, Origin(OriginKind.CONFIG, before)),),
-                fix=_without(document, pointer, node, again),
+                fix=_without(document, pointer, node, again) if alike[again.key] else None,
                 help=f"keep one {again.key}",
             )
 
 
+def _alike(node: Object) -> dict[str, bool]:
+    """Whether all members of a key say the same, by key."""
+    first: dict[str, Node] = {}
+    alike: dict[str, bool] = {}
+    for member in node.members:
+        before = first.setdefault(member.key, member.node)
+        same = before is member.node or same_value(before, member.node)
+        alike[member.key] = alike.get(member.key, True) and same
+    return alike
+
+
 def _without(document: Document, pointer: str, parent: Object, again: Member) -> Fix | None:
-    """Take the repetition out, where all that stand there say the same."""
-    said = [member.node for member in parent.members if member.key == again.key]
-    if not all(same_value(node, said[0]) for node in said[1:]):
-        return None
+    """Take out a repetition that says the same."""
     edits = remove_member(document, parent, again)
     if edits is None:
         return None

@@ -1,0 +1,175 @@
+"""Readers that go away, full disks, no home and no terminal: the exit code and the files stay right."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dsguard.cli import app
+from tests.conftest import Dsguard
+from tests.records.made import header, step, summary, write
+from tests.sarif import read_sarif
+
+GOOD = '{"train_micro_batch_size_per_gpu": 1}\n'
+BAD = '{"train_micro_batch_size_per_gpu": 0}\n'
+FIXABLE = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"cpu_offload": true}}\n'
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and devices of Unix")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in (("good.json", GOOD), ("bad.json", BAD), ("fix.json", FIXABLE)):
+        (tmp_path / name).write_text(text)
+    write(tmp_path / "run.jsonl", header(), step(1), summary())
+    return tmp_path
+
+
+def start(line: str, folder: Path, **streams: object) -> subprocess.CompletedProcess[str]:
+    """The program with nothing in its environment: no home, no terminal, no PATH."""
+    return subprocess.run(
+        [sys.executable, "-m", "dsguard", *shlex.split(line)],
+        cwd=folder,
+        env={},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+        **streams,  # type: ignore[call-overload]
+    )
+
+
+def gone() -> int:
+    """A pipe whose reader has seen enough."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "written"),
+    [
+        ("check good.json", 0, ()),
+        (
+            "check bad.json -o text -o sarif=out.sarif -o json=out.json",
+            1,
+            ("out.sarif", "out.json"),
+        ),
+        ("report run.jsonl --html page.html", 0, ("page.html",)),
+        ("baseline create bad.json --baseline kept.json", 0, ("kept.json",)),
+    ],
+)
+def test_a_reader_that_has_seen_enough(
+    folder: Path, line: str, code: int, written: tuple[str, ...]
+) -> None:
+    """As ``| head`` does: the answer is not wrong because of it, and the files are still written."""
+    pipe = gone()
+    try:
+        outcome = start(line, folder, stdout=pipe)
+    finally:
+        os.close(pipe)
+    assert outcome.returncode == code
+    assert "rror" not in outcome.stderr
+    assert {path.name for path in folder.iterdir()} == {
+        "good.json", "bad.json", "fix.json", "run.jsonl", *written
+    }  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is a device of Linux")
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("--help", ()),
+        ("check bad.json -o sarif=out.sarif -o concise", ("out.sarif",)),
+        ("report run.jsonl --html page.html", ("page.html",)),
+    ],
+)
+def test_a_full_disk_under_standard_output(
+    folder: Path, line: str, written: tuple[str, ...]
+) -> None:
+    with open("/dev/full", "w") as full:
+        outcome = start(line, folder, stdout=full)
+    assert outcome.returncode == 3
+    last = outcome.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert last.endswith("No space left on device")
+    for name in written:
+        assert (folder / name).stat().st_size > 0
+    if "out.sarif" in written:
+        assert read_sarif((folder / "out.sarif").read_text())["results"]
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """A disk that fails with the error of this number, when what was written is to be kept."""
+    failing: dict[str, int] = {}
+
+    def fsync(handle: int) -> None:
+        if failing:
+            raise OSError(failing["errno"], os.strerror(failing["errno"]))
+
+    monkeypatch.setattr("dsguard.writing.os.fsync", fsync)
+    return failing
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("check fix.json --fix", 3),
+        ("check bad.json -o json=old", 3),
+        ("check bad.json -o text -o sarif=new", 3),
+        ("check good.json --write-contract old", 3),
+        ("baseline create bad.json --baseline old --force", 3),
+        ("baseline create bad.json --baseline new", 3),
+        ("report run.jsonl --html old", 3),
+        ("report run.jsonl --html new", 3),
+    ],
+)
+def test_a_disk_that_fails_under_a_file(
+    dsguard: Dsguard, folder: Path, disk: dict[str, int], line: str, code: int, number: int
+) -> None:
+    """What was there is whole, nothing half is left, and the exit code is not that of a success."""
+    (folder / "old").write_text("old")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    disk["errno"] = number
+    outcome = dsguard(line, folder)
+    assert outcome.code == code
+    assert os.strerror(number) in outcome.out + outcome.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    disk.clear()
+    assert dsguard(line, folder).code in (0, 1)
+
+
+def test_a_fault_of_the_program_is_no_finding(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python exits with 1 after a traceback, which would say that an error was found."""
+
+    def fail(commands: object) -> object:
+        raise RuntimeError("planted\x1b[2J")
+
+    monkeypatch.setattr(app, "app", fail)
+    monkeypatch.setattr(sys, "argv", ["dsguard", "check"])
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 3
+    said = capsys.readouterr().err
+    assert said.startswith("Error: dsguard crashed (RuntimeError: planted\\x1b[2J, ")
+    assert "this is a fault of dsguard" in said
+
+
+def test_no_standard_streams_at_all(folder: Path) -> None:
+    """As a daemon starts programs; files are the only way to answer."""
+    line = f"{shlex.quote(sys.executable)} -m dsguard check bad.json -o json=out.json"
+    command = f"{line} <&- >&- 2>&-"
+    outcome = subprocess.run(["sh", "-c", command], cwd=folder, check=False, timeout=120)
+    assert outcome.returncode == 1
+    assert json.loads((folder / "out.json").read_text())["summary"]["error"] == 1

@@ -1,0 +1,41 @@
+"""Scripts that call themselves, double what they hold or never end: the work on them is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dsguard.launch.shell import walk
+from dsguard.launch.shell.expand import Field, placed_words
+from dsguard.launch.shell.find import find_launches
+from dsguard.launch.words import Word
+from dsguard.model.source import Source
+
+WORDS = " ".join(f"--option{number} {number}" for number in range(400))
+LAUNCH = "torchrun --nproc_per_node 2 train.py --deepspeed ds.json"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"f() {{\n {LAUNCH} {WORDS}\n f; f; f\n}}\nf\n",
+        f"A=({WORDS})\nf() {{\n {LAUNCH} ${{A[@]}}\n f; f; f\n}}\nf\n",
+        "".join(f"export V{number}=1\n" for number in range(800))
+        + "".join(f"torchrun train{number}.py --deepspeed ds.json\n" for number in range(2000)),
+    ],
+    ids=["words", "array", "variables"],
+)
+def test_words_are_paid_for(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget of a script counts what a command costs, not only how many there are."""
+    placed = 0
+
+    def count(fields: Sequence[Field]) -> tuple[Word, ...]:
+        nonlocal placed
+        placed += len(fields)
+        return placed_words(fields)
+
+    monkeypatch.setattr(walk, "placed_words", count)
+    monkeypatch.setattr(walk, "_BUDGET", 5_000)
+    assert find_launches(Source("run.sh", text))
+    assert placed < 2 * 10 * 5_000
