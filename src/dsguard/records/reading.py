@@ -81,6 +81,8 @@ def read_sessions(path: Path) -> list[Session]:
                     raise
                 cut = error
                 continue
+            if any(isinstance(value, int) and abs(value) > _MOST for value in vars(line).values()):
+                raise RecordError(path, "a number is too large to be a count", number)
             if isinstance(line, HeaderLine):
                 if cut is not None:
                     sessions[-1].torn, cut = True, None
@@ -142,10 +144,7 @@ def _take(session: Session, line: Line, path: Path, number: int) -> None:
 
 def _parsed(path: Path, number: int, text: bytes) -> Line:
     try:
-        line = LINES.validate_json(text)
-        if any(isinstance(value, int) and abs(value) > _MOST for value in vars(line).values()):
-            raise RecordError(path, "a number is too large to be a count", number)
-        return line
+        return LINES.validate_json(text)
     except ValidationError as error:
         message, help = _explained(text, error)
         raise RecordError(path, message, number, help) from None
