@@ -1,4 +1,4 @@
-"""Several dsguards over one tree, as pre-commit and CI start them: each file is whole at any time."""
+"""Several dsguards over one tree, as pre-commit and CI start them: files stay whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that never end, never answer, lead elsewhere or would run: refused, said, and not opened."""
+"""Files that never end, lead elsewhere or would run: refused, said, and not opened."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_folders_deeper_than_python_calls(dsguard: Dsguard, folder: Path) -> Non
 PLANTED = {
     "run.sh": "touch planted; X=$(touch planted) deepspeed --num_gpus $(touch planted) train.py "
     "--deepspeed_config `touch planted; echo ds.json` $((planted[$(touch planted)]))\n",
-    "Makefile": "X := $(shell touch planted)\nt:\n\tdeepspeed train.py --deepspeed_config ds.json\n",
+    "Makefile": "X := $(shell touch planted)\nt:\n\tdeepspeed t.py --deepspeed_config ds.json\n",
     "README.md": "```bash\n$(touch planted)\ndeepspeed t.py --deepspeed_config ds.json\n```\n",
     "train.py": "import os, deepspeed\nos.system('touch planted')\nopen('planted', 'w')\n"
     "deepspeed.initialize(model=m, config=__import__('os').system('touch planted'))\n",

@@ -14,7 +14,10 @@ from dsguard.model.source import Source
 from tests.conftest import Dsguard
 from tests.records.made import found, header, step, summary, write
 
-EVIL = "\x1b[2J\x1b]0;title\x07\r\n::error::planted\u202e\u2066</script><img src=x>%0A::stop-commands::x"
+EVIL = (
+    "\x1b[2J\x1b]0;title\x07\r\n::error::planted\u202e\u2066"
+    "</script><img src=x>%0A::stop-commands::x"
+)
 """Clears the screen, names the window, reorders the line, breaks out of lines, pages and logs."""
 
 CONFIG = (

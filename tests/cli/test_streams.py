@@ -1,4 +1,4 @@
-"""Readers that go away, full disks, no home and no terminal: the exit code and the files stay right."""
+"""Readers that go away, full disks, no home and no terminal: exit code and files stay right."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def gone() -> int:
 def test_a_reader_that_has_seen_enough(
     folder: Path, line: str, code: int, written: tuple[str, ...]
 ) -> None:
-    """As ``| head`` does: the answer is not wrong because of it, and the files are still written."""
+    """As ``| head`` does: the answer is not wrong because of it, and files are still written."""
     pipe = gone()
     try:
         outcome = start(line, folder, stdout=pipe)

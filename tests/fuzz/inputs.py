@@ -1,4 +1,4 @@
-"""Inputs that are nearly right: fixtures, cut, doubled, spliced and sprinkled with hostile words."""
+"""Inputs that are nearly right: fixtures, cut and spliced, sprinkled with hostile words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 WORDS = (
-    b"\x00", b"\x1b[31m", b"\x1b]0;x\x07", b"\r", b"\n", b"\r\n", b"\t", b"\xff\xfe", b"\xef\xbb\xbf",
+    b"\x00", b"\x1b[31m", b"\x1b]0;x\x07", b"\r", b"\n", b"\r\n", b"\t", b"\xff\xfe",
+    b"\xef\xbb\xbf",
     b"\xe2\x80\xae", b"\xe2\x80\xa8", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80", b"%0A::error::x",
     b"::set-output name=a::b", b"</script><b>", b"&amp;", b"$(touch planted)", b"`touch planted`",
     b"1e400", b"-1e400", b"9" * 20, b"9" * 400, b"9" * 5000, b"0x", b"1_0", b".5e", b"NaN",

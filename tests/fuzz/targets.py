@@ -145,6 +145,11 @@ def plain(text: str) -> str:
     return text
 
 
+def _said(error: Exception) -> None:
+    """An input that is refused, with words."""
+    assert str(error)
+
+
 def _drawn(data: bytes, choices: Sequence[_T]) -> _T:
     """One of several ways to take an input, the same one each time."""
     return choices[zlib.crc32(data) % len(choices)]
@@ -213,7 +218,7 @@ def settings(data: bytes, folder: Path) -> None:
             with only_reading(folder):
                 _with_settings(folder, find_settings(folder))
         except (SettingsError, ReadError, typer.BadParameter) as error:
-            assert str(error)
+            _said(error)
         (folder / name).unlink()
 
 
@@ -246,7 +251,7 @@ def record(data: bytes, folder: Path) -> None:
         with only_reading(folder):
             run = read_run(Path("run.jsonl"))
     except RecordError as error:
-        assert str(error).startswith("run.")
+        _said(error)
         return
     told = overview(run)
     for unicode in (True, False):
@@ -264,7 +269,7 @@ def contract(data: bytes, folder: Path) -> None:
             source = load_path(folder / "dsguard.json", "a.json")
             read = read_contract(source.text, source.name)
         except (ContractError, ReadError) as error:
-            assert str(error)
+            _said(error)
             return
     before = read_contract(_a_contract(), "b.json")
     plain(render_comparison(before, read, compare(before, read), color=False, unicode=True))
@@ -276,7 +281,7 @@ def baseline(data: bytes, folder: Path) -> None:
         try:
             read = read_baseline(load_path(folder / "accepted.json", "accepted.json"), folder)
         except (BaselineError, ReadError) as error:
-            assert str(error)
+            _said(error)
             return
         plain(render_baseline(read, color=False, unicode=True))
         assert read_baseline(load_path(folder / "accepted.json"), folder).entries == read.entries
@@ -335,7 +340,8 @@ _SETTINGS = (
     b'locked = ["unknown-key"]\nexclude = ["old/*.json", "!x"]\n[tool.dsguard.severity]\n'
     b'no-batch-size = "warning"\n[[tool.dsguard.job]]\nname = "a"\nconfig = "ds.json"\n'
     b'launch = "deepspeed --num_gpus 2 train.py"\n[[tool.dsguard.ignore-at]]\n'
-    b'rule = "unknown-key"\nfile = "*.json"\nreason = "r"\npointer = "/fp16"\nexpires = 2031-01-02\n',
+    b'rule = "unknown-key"\nfile = "*.json"\nreason = "r"\npointer = "/fp16"\n'
+    b"expires = 2031-01-02\n",
     b'fail-on = "never"\nrequired-version = ">=0.1"\nfront-end = "auto"\nhostfile = "hosts"\n',
 )
 _PINS = (
@@ -360,18 +366,21 @@ TARGETS = {
     for target in (
         FuzzTarget("config", config, _of("rules/*/*/*.json"), _KEYS),
         FuzzTarget("job-file", job_file, _of("jobs/*/*.y*ml", "jobs/*/*.json", "rules/**/*.yaml"),
-                   [*_KEYS, b"distributed_type: DEEPSPEED\n", b"deepspeed_config:\n  ", b"- ", b"|\n"]),
+                   [*_KEYS, b"distributed_type: DEEPSPEED\n", b"deepspeed_config:\n  ",
+                    b"- ", b"|\n"]),
         FuzzTarget("shell", shell, _of("launch/*[!n]", "rules/*/*/*.sh"), _SHELL),
-        FuzzTarget("arguments", arguments, [LAUNCH.replace(b" ", b"\n"), b"accelerate\nlaunch\nt.py"],
+        FuzzTarget("arguments", arguments, [LAUNCH.replace(b" ", b"\n"), b"accelerate\nlaunch"],
                    [word + b"\n" for word in _SHELL]),
-        FuzzTarget("script", script, [SCRIPT, *_of("rules/*/*/*.py", "rules/*/*/*.ipynb")], _PYTHON),
+        FuzzTarget("script", script, [SCRIPT, *_of("rules/*/*/*.py", "rules/*/*/*.ipynb")],
+                   _PYTHON),
         FuzzTarget("hostfile", hostfile, [b"h0 slots=4\nh1 slots=4\n", b"# a\nA=1\n"],
                    [b"slots=", b" ", b"h0", b"#"]),
         FuzzTarget("suppression", suppression, [b"ignore[unknown-key]", b"ignore-file[all] -- why"],
                    [b"ignore", b"[", b"]", b"unknown-key", b"DSG101", b" ", b"until 2031-01-01"]),
         FuzzTarget("settings", settings, _SETTINGS, [b"[[job]]\n", b"= [", b'"""', b"{", b"."]),
         FuzzTarget("pins", pins, _PINS, [b"deepspeed", b"==", b"[[package]]\n", b"[project]\n"]),
-        FuzzTarget("record", record, list(_records()), [b'"step":', b'"kind": "header"', b"{", b"}"]),
+        FuzzTarget("record", record, list(_records()),
+                   [b'"step":', b'"kind": "header"', b"{", b"}"]),
         FuzzTarget("contract", contract, [_a_contract().encode()], [b'"state": "known"', b"null"]),
         FuzzTarget("baseline", baseline, [_ACCEPTED], [b'"file": "ds.json"', b"[]", b"{}"]),
     )

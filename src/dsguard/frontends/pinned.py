@@ -98,9 +98,12 @@ def _project(text: str, name: str) -> Iterator[str]:
 
 def _exact(requirements: Iterable[Any], name: str) -> Iterator[str]:
     for text in requirements:
+        # Parsing takes long, and of all lines few are about the package.
+        if not isinstance(text, str) or name not in canonicalize_name(text):
+            continue
         try:
             requirement = Requirement(text)
-        except (InvalidRequirement, TypeError):
+        except InvalidRequirement:
             continue  # an option of pip, a group of requirements, a path
         clauses = list(requirement.specifier)
         if canonicalize_name(requirement.name) == name and len(clauses) == 1:

@@ -8,6 +8,8 @@ from array import array
 from dsguard.model.record import Real, StepLine
 
 UNKNOWN = math.nan
+_LONGEST = 1e12
+"""Seconds; longer than any run, and short enough to add up."""
 
 
 class Columns:
@@ -46,7 +48,7 @@ class Columns:
         self.tokens_unpadded.append(_known(line.tokens_unpadded))
         self.learning_rate.append(_known(line.learning_rate))
         self.loss_scale.append(_known(line.loss_scale))
-        self.seconds.append(line.seconds)
+        self.seconds.append(max(-_LONGEST, min(line.seconds, _LONGEST)))
         self.grad_norm.append(_known(line.grad_norm))
         if line.grad_norm is not None and math.isnan(self.grad_norm[index]):
             self.not_finite.append(index)

@@ -81,6 +81,8 @@ def read_sessions(path: Path) -> list[Session]:
                     raise
                 cut = error
                 continue
+            if any(isinstance(value, int) and abs(value) > _MOST for value in vars(line).values()):
+                raise RecordError(path, "a number is too large to be a count", number)
             if isinstance(line, HeaderLine):
                 if cut is not None:
                     sessions[-1].torn, cut = True, None
@@ -104,6 +106,9 @@ def read_sessions(path: Path) -> list[Session]:
 
 _LONGEST = 1 << 20
 """Bytes of a line; the guard writes some hundred, and a few thousand where it has found much."""
+
+_MOST = 1 << 40
+"""A larger count is none: sums and products of those below stay far within 64 bits and floats."""
 
 _WHAT_IT_READS = 'guard(engine, record="run.jsonl") writes what this command reads'
 
@@ -129,10 +134,7 @@ def _take(session: Session, line: Line, path: Path, number: int) -> None:
         raise RecordError(path, "the record goes on after its summary", number, help)
     if isinstance(line, StepLine):
         index = len(session.columns)
-        try:
-            session.columns.add(line)
-        except OverflowError:
-            raise RecordError(path, "a number is too large to be a count", number) from None
+        session.columns.add(line)
     else:
         assert isinstance(line, SummaryLine)
         index = len(session.columns)

@@ -30,7 +30,7 @@ from dsguard.script.loop.description import (
 from dsguard.script.loop.values import Derived, Dict, EngineValue, Made, ModuleValue, Role
 from dsguard.script.module import LocalModule
 
-_MOST_ACTIONS = 5000
+_MOST_ACTIONS = 500
 
 
 class Notes:
