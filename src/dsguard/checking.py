@@ -185,6 +185,7 @@ def _run_rules(
     findings: list[Finding] = []
     skipped: list[SkippedRule] = []
     judged: set[str] = set()
+    watched = WatchedCase(case)
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
             continue
@@ -194,7 +195,7 @@ def _run_rules(
             reason = fact.reason if isinstance(fact, Unknown) else "its sources disagree"
             skipped.append(SkippedRule(rule.meta.slug, missing, reason))
             continue
-        watched = WatchedCase(case)
+        watched.forget()
         try:
             findings.extend(list(rule.findings(watched)))
         except Exception as error:

@@ -30,6 +30,10 @@ class WatchedCase(Case):
         notes: list[str] = object.__getattribute__(self, "_notes")
         return bool(notes)
 
+    def forget(self) -> None:
+        """Begin anew, for the next rule."""
+        object.__getattribute__(self, "_notes").clear()
+
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
         absent = value is None and name in _MAY_BE_ABSENT
@@ -40,7 +44,7 @@ class WatchedCase(Case):
 
 class _WatchedFacts(Facts):
     def __init__(self, facts: Facts, notes: list[str]) -> None:
-        super().__init__(facts)
+        self._facts = facts._facts
         self._notes = notes
 
     def __getitem__(self, name: FactName) -> Fact:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
+from pathlib import Path, PurePath
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -41,7 +42,7 @@ def pinned(package: str, folder: Path) -> Pin | None:
             found = {
                 version: path
                 for pattern in patterns
-                for path in sorted(here.glob(pattern))
+                for path in _matching(here, pattern)
                 for version in _versions(package, path, read)
             }
             if len(found) == 1:
@@ -52,6 +53,23 @@ def pinned(package: str, folder: Path) -> Pin | None:
         if (here / ".git").exists():
             return None
     return None
+
+
+def _matching(here: Path, pattern: str) -> tuple[Path, ...]:
+    """The files of a pattern, in order; a folder that has not changed is not listed again.
+
+    Every check asks, and its folder may hold thousands of configs.
+    """
+    folder, name = (here / pattern).parent, PurePath(pattern).name
+    try:
+        return _listed(folder, folder.stat().st_mtime_ns, name)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=1024)
+def _listed(folder: Path, changed: int, name: str) -> tuple[Path, ...]:
+    return tuple(sorted(folder.glob(name)))
 
 
 def _versions(
