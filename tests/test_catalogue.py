@@ -25,7 +25,7 @@ def test_a_rule_is_found_by_either_name(rule) -> None:
 
 
 def test_a_name_that_nothing_has() -> None:
-    assert catalogue.find("DSG000") is None
+    assert catalogue.find("DSG099") is None
 
 
 def test_explain_knows_the_guard(dsguard: Dsguard) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -151,7 +152,11 @@ def test_folders_deeper_than_python_calls(dsguard: Dsguard, folder: Path) -> Non
     Path("ds.json").write_text(CONFIG)
     os.fchdir(here)
     os.close(here)
-    outcome = dsguard("check . -o json", folder)
+    try:
+        outcome = dsguard("check . -o json", folder)
+    finally:
+        # Too deep for what clears pytest's folders as well.
+        subprocess.run(["rm", "-rf", "d"], cwd=folder, check=True)
     configs = [check["config"] for check in json.loads(outcome.out)["checks"]]
     assert configs == [str((deep / "ds.json").relative_to(folder)), "ds.json"]
 

@@ -10,7 +10,7 @@ from dsguard.model.rule import Reporter, rule
 
 
 @rule(
-    code="DSG001",
+    code="DSG000",
     slug="internal-error",
     summary="a rule of dsguard crashed, so the answer is incomplete",
     severity=Severity.ERROR,
