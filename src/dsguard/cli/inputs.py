@@ -187,7 +187,9 @@ def _configs_below(
         if path.suffix not in _CONFIG_SUFFIXES or exclude.match(str(path)) or _is_folder(path):
             continue
         try:
-            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
+            # Unlike Path.is_symlink, this takes a folder out of reach.
+            link = os.path.islink(path)  # noqa: PTH114
+            if link and not Path(os.path.realpath(path)).is_relative_to(inside):
                 help = "name it to have it checked"
                 raise ReadError(str(path), "is a link that leads out of this folder", help)
             source = load_path(path, str(path))
