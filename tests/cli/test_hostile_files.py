@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 CONFIG = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}\n'
+DEEP = 1200
 ENDLESS = ("pipe", "device")
 """Opening the first one waits for a writer for ever; reading the other never ends."""
 
@@ -142,21 +144,23 @@ def test_a_link_out_of_a_searched_folder_is_not_followed(dsguard: Dsguard, folde
     assert dsguard("check planted/ds_config.json", folder).code == 1
 
 
-def test_folders_deeper_than_python_calls(dsguard: Dsguard, folder: Path) -> None:
-    deep = folder.joinpath(*["d"] * 1200)
-    here = os.open(folder, os.O_RDONLY)
+@pytest.fixture
+def deep(folder: Path) -> Iterator[Path]:
+    """A folder below more folders than Python calls, which nobody else could take away again."""
+    here = Path.cwd()
     os.chdir(folder)
-    for _ in range(1200):
+    for _ in range(DEEP):
         os.mkdir("d")  # noqa: PTH102 - the whole path is too long for one call
         os.chdir("d")
     Path("ds.json").write_text(CONFIG)
-    os.fchdir(here)
-    os.close(here)
-    try:
-        outcome = dsguard("check . -o json", folder)
-    finally:
-        # Too deep for what clears pytest's folders as well.
-        subprocess.run(["rm", "-rf", "d"], cwd=folder, check=True)
+    os.chdir(here)
+    yield folder.joinpath(*["d"] * DEEP)
+    # shutil.rmtree, which pytest takes, calls itself as well.
+    subprocess.run(["rm", "-rf", str(folder / "d")], check=True)
+
+
+def test_folders_deeper_than_python_calls(dsguard: Dsguard, folder: Path, deep: Path) -> None:
+    outcome = dsguard("check . -o json", folder)
     configs = [check["config"] for check in json.loads(outcome.out)["checks"]]
     assert configs == [str((deep / "ds.json").relative_to(folder)), "ds.json"]
 

@@ -43,6 +43,8 @@ def place_of(text: str, path: TomlPath) -> Span:
 
     The start of the text where nothing is at the path.
     """
+    if not path:
+        return Span(0, min(1, len(text)))
     beginnings = _Beginnings(text.splitlines(keepends=True))
     end = beginnings.first_with(path)
     if end is None:
@@ -70,7 +72,11 @@ class _Beginnings:
         while low < high:
             middle = (low + high) // 2
             end, data = next(
-                ((end, data) for end in range(middle, high) if (data := self._read(end))),
+                (
+                    (end, data)
+                    for end in range(middle, high)
+                    if (data := self._read(end)) is not None
+                ),
                 (high, None),
             )
             if data is None:

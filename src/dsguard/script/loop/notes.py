@@ -31,6 +31,7 @@ from dsguard.script.loop.values import Derived, Dict, EngineValue, Made, ModuleV
 from dsguard.script.module import LocalModule
 
 _MOST_ACTIONS = 500
+"""Rules compare each action with every other one; a loop that anybody wrote has some dozen."""
 
 
 class Notes:
