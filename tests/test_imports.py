@@ -51,6 +51,16 @@ def test_a_command_imports_no_other() -> None:
         assert f"dsguard.{other}" not in loaded
 
 
+def test_the_version_imports_no_command() -> None:
+    program = (
+        "import sys; sys.argv = ['dsguard', '--version']\n"
+        "from dsguard.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(*(name for name in sys.modules if name.startswith('dsguard.cli.commands.')))"
+    )
+    assert run(program, STORY).splitlines()[-1] == ""
+
+
 def test_importing_the_package_loads_nothing_of_it() -> None:
     program = (
         "import sys, dsguard; dsguard.__version__; dir(dsguard); "

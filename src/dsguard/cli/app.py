@@ -30,6 +30,7 @@ COMMANDS = (
 """In the order in which the help lists them; each is a module of :mod:`dsguard.cli.commands`."""
 
 _ASKED_FOR_COMPLETION = "_DSGUARD_COMPLETE"
+_VERSION = ("--version", "-V")
 
 
 def _show_version(wanted: bool) -> None:
@@ -41,9 +42,7 @@ def _show_version(wanted: bool) -> None:
 def dsguard(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", "-V", help="Show the version.", callback=_show_version, is_eager=True
-        ),
+        typer.Option(*_VERSION, help="Show the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
     """Know what DeepSpeed will really run before you launch it."""
@@ -74,8 +73,11 @@ def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
     arguments, launch = split_off_launch(sys.argv[1:])
     wanted: Sequence[str] = COMMANDS
-    if arguments and arguments[0] in COMMANDS and _ASKED_FOR_COMPLETION not in os.environ:
-        wanted = arguments[:1]
+    if arguments and _ASKED_FOR_COMPLETION not in os.environ:
+        if arguments[0] in COMMANDS:
+            wanted = arguments[:1]
+        elif arguments[0] in _VERSION:
+            wanted = ()
     try:
         app(wanted)(args=arguments, obj=launch, prog_name="dsguard")
     except Exception as error:  # 1, which Python would exit with, says that an error was found
