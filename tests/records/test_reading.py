@@ -238,5 +238,5 @@ def test_the_page_does_not_replace_the_record(dsguard: Dsguard, tmp_path: Path) 
     assert dsguard("report run.jsonl --html ./run.jsonl", tmp_path).code == 2
     assert path.read_bytes() == before
     outcome = dsguard("report run.jsonl --html absent/run.html", tmp_path)
-    assert outcome.code == 3
+    assert outcome.code == 2
     assert "cannot write absent/run.html: No such file or directory" in outcome.err

@@ -37,7 +37,8 @@ def main():
             accelerator.backward(model(batch).square().mean())
             optimizer.step()
             optimizer.zero_grad()
-    if accelerator.is_main_process:
+    # Without a GPU Accelerate takes itself for the only process.
+    if torch.distributed.get_rank() == 0:
         print("steps", model.global_steps, flush=True)
 
 

@@ -7,6 +7,7 @@ they enter the model's output, whatever computed the loss from it.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -58,6 +59,10 @@ class DataParallelHooks:
 
         self._is_grad_enabled = torch.is_grad_enabled
         self._view = view
+        self._optimizer = weakref.ref(optimizer)
+        # Nothing in such a loop changes what was asked for.
+        self._accumulation = view.expected_accumulation()
+        self._micro_batch = view.micro_batch()
         self._tap = tap
         self._contain = tap.watch.contain
         self._graph_task = graph_task()
@@ -104,7 +109,7 @@ class DataParallelHooks:
                 self._unseen = type(output).__name__
             return
         self._view.forwarded()
-        micro_batch = self._view.micro_batch()
+        micro_batch = self._micro_batch
         size = batch_size(args, kwargs, micro_batch)
         seen = _Forward(size, bool(kwargs), leaf_of(tensors[0]))
         if training and not again:
@@ -145,7 +150,7 @@ class DataParallelHooks:
             self._count(seen)
             self._windows.tokens(None, None)  # its batch is gone
             self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
-        expected = self._view.expected_accumulation()
+        expected = self._accumulation
         self._windows.backward(expected, synchronised)
         if self._run.probing or (expected is not None and self._windows.open > expected):
             self._tap.tell(Backward(self._run, None, False), in_autograd=True)
@@ -225,7 +230,7 @@ class DataParallelHooks:
             self._lost("something")
 
     def _lost(self, what: str) -> None:
-        pending, expected = self._windows.open, self._view.expected_accumulation()
+        pending, expected = self._windows.open, self._accumulation
         if expected is None or pending >= expected:
             # A whole window: left out on purpose, as a scaler does at an overflow, unless the
             # next thing is a step.
@@ -243,7 +248,8 @@ class DataParallelHooks:
         return self._sees_clearing and not self._has_gradients()
 
     def _has_gradients(self) -> bool:
-        for group in self._view.optimizer.param_groups:
+        optimizer: Any = self._optimizer()  # alive, as it or its model calls this
+        for group in optimizer.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     return True
