@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dsguard.script.load import load_script
+from dsguard.script.load import MAX_BYTES, load_script
 from dsguard.script.script import Script
 from tests.conftest import Dsguard
 
@@ -165,6 +165,7 @@ def test_a_folder_of_unrelated_scripts_is_searched_in_silence(
         (tmp_path / f"module_{number}.py").write_text(f"import torch\nlr = {number} / (\n")
     (tmp_path / "words.py").write_text("# without DeepSpeed\nprint(1)\n")
     (tmp_path / "far.py").write_text(NAMED.format("gone.json"))
+    (tmp_path / "generated.py").write_text(LITERAL + "#" * MAX_BYTES)
     (tmp_path / "train.py").write_text(LITERAL)
     outcome = dsguard("check . -o concise", tmp_path)
     assert {line.split(":")[0] for line in outcome.out.splitlines()} == {"train.py"}

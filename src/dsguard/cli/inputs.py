@@ -166,13 +166,13 @@ def _found_below(
     folder: Path, launch: LaunchContext | None, settings: Settings, exclude: Globs
 ) -> Iterator[Input | Failure]:
     """The training scripts in a folder with their configs, and the configs of nobody there."""
-    paths = list(_files_below(folder, exclude))
+    paths = _files_below(folder, exclude)
     used: set[Path] = set()
     # A launch command starts one script, and it is read with every config.
     for path in paths if launch is None else ():
         found = _script_found(path, folder, settings) if path.suffix in SCRIPT_SUFFIXES else None
         if isinstance(found, Input) and found.path is not None:
-            used.add(found.path.resolve())
+            used.add(Path(os.path.realpath(found.path)))
         if found is not None:
             yield found
     for path in paths:

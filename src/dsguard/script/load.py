@@ -14,8 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dsguard.model.source import Source
-from dsguard.reading.errors import ReadError
-from dsguard.reading.load import read_regular
 from dsguard.script.notebook import NotANotebookError, read_notebook
 from dsguard.script.read import read_script
 from dsguard.script.script import Script
@@ -55,10 +53,10 @@ def names_deepspeed(path: Path) -> bool:
     False where the file cannot be read. One that is too large to be read says no either.
     """
     try:
-        data = read_regular(path, str(path))
-    except ReadError:
+        data = _bytes_of(path)
+    except _NotReadError:
         return False
-    return b"deepspeed" in data.lower()
+    return data is not None and b"deepspeed" in data.lower()
 
 
 def modules_below(path: Path, name: str) -> Callable[[str], Source | None]:
@@ -96,6 +94,12 @@ class _NotReadError(Exception):
 
 
 def _load(path: Path, name: str) -> Source | None:
+    data = _bytes_of(path)
+    return None if data is None else Source(name, _decode(data))
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    """A regular file that is not too large; None where there is none."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return None
@@ -107,7 +111,7 @@ def _load(path: Path, name: str) -> Source | None:
         raise _NotReadError(f"it cannot be read: {error.strerror or error}") from None
     if len(data) > MAX_BYTES:
         raise _NotReadError(f"it is larger than {MAX_BYTES // 2**20} MiB")
-    return Source(name, _decode(data))
+    return data
 
 
 def _decode(data: bytes) -> str:

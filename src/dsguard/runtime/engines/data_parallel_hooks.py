@@ -170,7 +170,7 @@ class DataParallelHooks:
         if self._dropped is not None:
             (what, pending), self._dropped = self._dropped, None
             self._tap.tell(GradientsZeroed(self._run, what, True, pending))
-        elif self._windows.open and self._cleared():
+        elif self._windows.open and self._sees_clearing and not self._has_gradients():
             self._tap.tell(GradientsZeroed(self._run, "something", True, self._windows.open))
         seen = self._windows.forwards_since_step or self._windows.since_step or self._unseen
         if seen:
@@ -243,9 +243,6 @@ class DataParallelHooks:
             return
         self._windows.reopen()
         self._tap.tell(GradientsZeroed(self._run, what, True, pending))
-
-    def _cleared(self) -> bool:
-        return self._sees_clearing and not self._has_gradients()
 
     def _has_gradients(self) -> bool:
         optimizer: Any = self._optimizer()  # alive, as it or its model calls this
