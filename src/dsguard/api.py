@@ -14,9 +14,10 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import Command, LaunchContext
 from dsguard.model.report import Report
 from dsguard.model.source import Source
-from dsguard.pairing import SCRIPT_SUFFIXES, pair_of_script
+from dsguard.pairing import pair_of_script
 from dsguard.policy import Policy, make_report
 from dsguard.reading.load import load_path
+from dsguard.script.load import SCRIPT_SUFFIXES
 
 FrontEnd = Literal["auto", "plain", "transformers", "accelerate", "lightning"]
 

@@ -30,7 +30,7 @@ from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.rules import CRASH, all_rules, find_rule
 from dsguard.script.declaration import FromArgument
-from dsguard.script.load import load_script
+from dsguard.script.load import SCRIPT_SUFFIXES, load_script
 from dsguard.script.script import Script
 from dsguard.suppression.collect import collect
 
@@ -174,7 +174,7 @@ def read_script_of(launch: LaunchContext | None, settings: Settings) -> Script |
     """The training script that a launch starts; None where there is none to read."""
     if launch is None or launch.script is None or launch.module or not launch.script.known:
         return None
-    if not launch.script.text.endswith((".py", ".ipynb")):
+    if not launch.script.text.endswith(SCRIPT_SUFFIXES):
         return None
     return load_script(settings.folder / launch.script.text, launch.script.text)
 

@@ -25,9 +25,6 @@ from dsguard.script.script import Script
 STDIN = "<stdin>"
 """The name of a config that comes through standard input."""
 
-SCRIPT_SUFFIXES = (".py", ".ipynb")
-"""Files that are read as training scripts."""
-
 
 @dataclass(frozen=True)
 class Input:

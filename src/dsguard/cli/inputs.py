@@ -19,7 +19,6 @@ from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
 from dsguard.model.source import Source
 from dsguard.pairing import (
-    SCRIPT_SUFFIXES,
     STDIN,
     Input,
     pair_of_launch,
@@ -31,7 +30,7 @@ from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
 from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
-from dsguard.script.load import load_script, names_deepspeed
+from dsguard.script.load import SCRIPT_SUFFIXES, load_script, names_deepspeed
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")

@@ -193,16 +193,13 @@ class Requests:
                 or any(not call.complete for call in calls if call not in given)
             ):
                 return None
-            if parameter.of == "Accelerator" and calls and self._launcher_option(key):
-                return _as_number(self._launcher_option(key), key)
+            option = self._launcher_option(key) if parameter.of == "Accelerator" else None
+            if calls and option is not None:
+                return _as_number(option, key)
             if given:
                 return _as_number(self._passed(given[0], parameter.name, Confidence.HIGH), key)
             if calls and parameter.default is not None:
-                origin = Origin(OriginKind.DEFAULT, whose=calls[0].class_name)
-                flag = f"the default of {calls[0].class_name}({parameter.name})"
-                return Request(
-                    parameter.default, parameter.name, flag, origin, Confidence.HIGH, explicit=False
-                )
+                return _left_out(calls[0], parameter.name, parameter.default)
         return None
 
     def parameter(self, of: str, name: str, default: Any) -> Request | None:
@@ -219,9 +216,7 @@ class Requests:
             return self._passed(call, name, Confidence.HIGH)
         if not call.complete:
             return None
-        origin = Origin(OriginKind.DEFAULT, whose=call.class_name)
-        flag = f"the default of {call.class_name}({name})"
-        return Request(default, name, flag, origin, Confidence.HIGH, explicit=False)
+        return _left_out(call, name, default)
 
     def _launcher_option(self, name: str) -> Request | None:
         """An option that ``accelerate launch`` hands on in the environment."""
@@ -420,6 +415,13 @@ def _of_framework(script: Script, name: str, confidence: Confidence) -> Request 
     origin = Origin(OriginKind.DEFAULT, whose=default.whose)
     flag = f"the default of --{name}"
     return Request(default.value.value, name, flag, origin, confidence, False)
+
+
+def _left_out(call: SetupCall, name: str, default: Any) -> Request:
+    """The default of a parameter that a call leaves out."""
+    origin = Origin(OriginKind.DEFAULT, whose=call.class_name)
+    flag = f"the default of {call.class_name}({name})"
+    return Request(default, name, flag, origin, Confidence.HIGH, explicit=False)
 
 
 def _as_number(request: Request | None, key: str) -> Request | None:

@@ -18,6 +18,9 @@ from dsguard.script.notebook import NotANotebookError, read_notebook
 from dsguard.script.read import read_script
 from dsguard.script.script import Script
 
+SCRIPT_SUFFIXES = (".py", ".ipynb")
+"""Files that are read as training scripts."""
+
 MAX_BYTES = 1024 * 1024
 """Larger files are not read: nobody writes a megabyte of training script by hand."""
 
