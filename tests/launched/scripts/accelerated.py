@@ -40,6 +40,8 @@ def main():
     # Without a GPU Accelerate takes itself for the only process.
     if torch.distributed.get_rank() == 0:
         print("steps", model.global_steps, flush=True)
+    # Threads of a process group that is left open can abort the process when it ends.
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ def main():
         trainer.fit(Regression(), loader)
     if trainer.is_global_zero:
         print("steps", trainer.strategy.deepspeed_engine.global_steps, flush=True)
+    # Threads of a process group that is left open can abort the process when it ends.
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -45,3 +45,5 @@ for _ in range(8):
     engine.step()
 if engine.global_rank == 0:
     print("steps", engine.global_steps, flush=True)
+# Threads of a process group that is left open can abort the process when it ends.
+torch.distributed.destroy_process_group()

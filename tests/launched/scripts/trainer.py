@@ -40,6 +40,8 @@ def main():
     trainer.train()
     if trainer.is_world_process_zero():
         print("steps", trainer.state.global_step, flush=True)
+    # Threads of a process group that is left open can abort the process when it ends.
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
