@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dsguard.model.finding import Consequence, Finding
@@ -59,8 +60,7 @@ class _BaselineV1(BaseModel):
     findings: list[_EntryV1]
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The entries of a baseline; ``folder`` is where their files are seen from.
 
     ``source`` is the file as it was read, for what is to be said about its entries.

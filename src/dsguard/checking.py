@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
@@ -38,8 +39,7 @@ FAULT = "this is a fault of dsguard"
 """What the help of a crash begins with."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Everything about a run that is not its input.
 
     ``rules`` are the rules that run, all of them by default. ``folder`` is where the launch

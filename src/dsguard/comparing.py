@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from dsguard.facts.contract import Contract
 from dsguard.model.fact import FACT_NAMES
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One thing that is not the same.
 
     ``kind`` says what ``name`` is: a fact, a file or a package. ``before`` and ``after`` are the

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dsguard.checking import Settings, check_source, read_script_of
 from dsguard.facts.config_file import Whereabouts, is_file, named_config
@@ -26,8 +28,7 @@ STDIN = "<stdin>"
 """The name of a config that comes through standard input."""
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(Struct, frozen=True):
     """One pair to check.
 
     ``config`` is None where only the launch is checked; ``path`` is None for a config that is no

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import date
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dsguard.baseline import Baseline, apply_baseline
 from dsguard.facts.case import Case
@@ -16,8 +18,7 @@ from dsguard.suppression.apply import suppress
 from dsguard.suppression.ignore_at import IgnoreAt
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What stands between the findings of the rules and the report.
 
     ``rules`` are the rules that run. ``severities`` replaces those of some rules, by slug.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.version import Version
 
 from dsguard.checking import Settings, check_source
@@ -21,8 +22,7 @@ from dsguard.reading.hjson import parse
 from dsguard.schema.keys import KeyInfo, all_keys
 
 
-@dataclass(frozen=True)
-class ChangedDefault:
+class ChangedDefault(Struct, frozen=True):
     """A key that the config leaves out and that means something else in the new release."""
 
     dotted: str
@@ -30,8 +30,7 @@ class ChangedDefault:
     new: Any
 
 
-@dataclass(frozen=True)
-class ChangedFact:
+class ChangedFact(Struct, frozen=True):
     """A fact that differs between the releases, apart from the release itself."""
 
     name: FactName
@@ -39,8 +38,7 @@ class ChangedFact:
     new: Fact
 
 
-@dataclass(frozen=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True):
     """The same run judged by two releases.
 
     ``appears`` are findings that only the new release has, ``goes`` those that only the old one

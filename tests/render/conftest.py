@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dsguard.model.fact import Candidate, Conflict, Fact, Facts, Known, Origin, OriginKind, Unknown
 from dsguard.model.finding import (

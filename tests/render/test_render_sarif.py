@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import PureWindowsPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import ValidationError
+from msgspec.structs import replace
 
 from dsguard.api import check_text
 from dsguard.model.fact import Origin, OriginKind

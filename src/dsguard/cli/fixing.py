@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 
 from dsguard.fixing.passes import FixError, fix_config
@@ -20,8 +21,7 @@ from dsguard.render.paint import paint
 from dsguard.writing import WriteError, rewrite
 
 
-@dataclass(frozen=True)
-class FixedConfig:
+class FixedConfig(Struct, frozen=True):
     """A config whose text changes; ``path`` is None for standard input.
 
     ``places`` are the indices of its checks, ``count`` is how many fixes were applied.

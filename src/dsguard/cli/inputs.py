@@ -7,8 +7,9 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from dsguard.checking import FAULT, Settings, crashed, read_command
 from dsguard.cli.launch_files import pair_of_job, pairs_of_script

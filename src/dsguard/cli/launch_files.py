@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path, PurePath
+
+from msgspec.structs import replace
 
 from dsguard.checking import Settings, read_command, surroundings
 from dsguard.facts.config_file import Whereabouts, named_config

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import typer
+from msgspec import Struct
 
 from dsguard.launch.context import Command
 from dsguard.launch.words import ShellSyntaxError
 
 
-@dataclass(frozen=True)
-class LaunchWords:
+class LaunchWords(Struct, frozen=True):
     """The words after ``--``; ``given`` tells an empty command from none."""
 
     words: tuple[str, ...]

@@ -6,11 +6,11 @@ import difflib
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 import typer
+from msgspec import Struct
 
 from dsguard.cli.output import emit, emit_utf8, end_unwritten, stdout_look
 from dsguard.model.report import Report
@@ -34,8 +34,7 @@ class OutputFormat(str, Enum):
 _FOR_PROGRAMS = (OutputFormat.JSON, OutputFormat.SARIF, OutputFormat.GITHUB)
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True):
     """One copy of the report; ``path`` is None for standard output."""
 
     format: OutputFormat

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from dsguard.facts.case import Case
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
@@ -17,8 +18,7 @@ _NAME = re.compile(r"[\w.+ -]+")
 """A name as people type it; ``${OPTIMIZER}`` or ``{{ optimizer }}`` is still to be filled in."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """An optimizer or scheduler block with a type.
 
     ``params`` are its parameters, empty where it has none.

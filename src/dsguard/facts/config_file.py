@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Argument, LaunchContext
@@ -26,8 +27,7 @@ class Whereabouts(str, Enum):
     NOT_A_PATH = "not a path"
 
 
-@dataclass(frozen=True)
-class NamedConfig:
+class NamedConfig(Struct, frozen=True):
     """The config that the launch names.
 
     ``path`` is where it would be, relative to the folder of the launch. ``is_checked`` says

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dsguard.model.fact import FACT_NAMES, FactName, Known, Origin, OriginKind
 
@@ -29,8 +30,7 @@ class ContractError(ValueError):
     """A text is no contract that this release can read."""
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(Struct, frozen=True):
     """What was checked before the launch.
 
     ``facts`` are those that were known, with origins that say in words who gave them.

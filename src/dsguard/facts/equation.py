@@ -7,9 +7,11 @@ three may be left out. DeepSpeed (runtime/config.py, ``_set_batch_related_parame
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dsguard.model.fact import Conflict, Fact, FactName, Known, Origin, OriginKind, Unknown
 
@@ -25,8 +27,7 @@ class BatchFailure(str, Enum):
     INDIVISIBLE = "derived by floor division, product differs"
 
 
-@dataclass(frozen=True)
-class BatchEquation:
+class BatchEquation(Struct, frozen=True):
     """The three batch sizes after DeepSpeed's own derivation.
 
     ``given`` says which of them DeepSpeed was handed; the others are derived. ``failure`` is

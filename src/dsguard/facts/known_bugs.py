@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
 
 from dsguard.model.fact import FACT_NAMES, FactName
 from dsguard.model.finding import Consequence, Severity
@@ -70,8 +71,7 @@ def release_number(text: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
-@dataclass(frozen=True)
-class Releases:
+class Releases(Struct, frozen=True):
     """A range of releases: from ``first`` on, up to but without ``fixed``.
 
     None stands for no bound: a bug that the oldest release has, or that none repairs.
@@ -88,8 +88,7 @@ class Releases:
         return self.fixed is None or number < release_number(self.fixed)
 
 
-@dataclass(frozen=True)
-class KnownBug:
+class KnownBug(Struct, frozen=True):
     """A bug of DeepSpeed releases that shows under some conditions.
 
     ``when`` must hold in full. ``says`` is a clause about what happens, ``way_out`` what to do, and

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.facts.blocks import Block
@@ -14,8 +13,7 @@ from dsguard.schema.optimizers import DEEPSPEED_OPTIMIZERS, torch_optimizers
 CPU_DEVICES = ("cpu", "nvme")
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(Struct, frozen=True):
     """The class that is built; ``offloaded`` is whether that is due to optimizer offload."""
 
     name: str

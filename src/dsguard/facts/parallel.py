@@ -7,8 +7,7 @@ parallelism through the config does not divide it. A Megatron-style ``mpu`` is t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.facts.values import is_count, is_number, written
@@ -20,8 +19,7 @@ from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.script import Script
 
 
-@dataclass(frozen=True)
-class ParallelSizes:
+class ParallelSizes(Struct, frozen=True):
     """The degrees of parallelism, each a fact."""
 
     data_parallel: Fact

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
@@ -55,8 +55,7 @@ NO_ELASTICITY_SINCE = Version("0.19.8")
 _BY_OPTION = Origin(OriginKind.OPTION, argument="--world-size")
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Struct, frozen=True):
     """What the user told dsguard itself.
 
     ``world_size`` (all processes of the job) and ``front_end`` win over everything that is

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dsguard.fixing.choose import apply, is_applicable, together
 from dsguard.fixing.compare import changed_pointers, comment_texts, outside
@@ -36,8 +38,7 @@ class FixError(Exception):
         self.help = help
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """A text after its fixes; ``rules`` counts the fixes applied, by the rule that offered them."""
 
     source: Source

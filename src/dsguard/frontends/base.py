@@ -7,9 +7,10 @@ DeepSpeed is handed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from dsguard.model.fact import Candidate, Fact
 
@@ -30,8 +31,7 @@ AUTO = "auto"
 """The placeholder that trainers fill; DeepSpeed itself gives it no meaning."""
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One value as the config writes it and as the command line asks for it.
 
     ``key`` is DeepSpeed's dotted name. ``written`` is None where the config has no such key

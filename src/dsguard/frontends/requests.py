@@ -7,8 +7,10 @@ something else (``--batch_size``: per process, or for all of them?) with less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.launch.jobs import axolotl, llamafactory, swift
@@ -20,8 +22,7 @@ from dsguard.script.script import Script, SetupCall
 from dsguard.script.training_arguments import framework_default
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """A value that is asked for under a name of the asker's own.
 
     ``name`` is the flag in underscore spelling without dashes, ``flag`` how to show it.
@@ -115,8 +116,7 @@ _DEFAULTS = frozenset(
 """The defaults of transformers that these frameworks are known to keep."""
 
 
-@dataclass(frozen=True)
-class _Parameter:
+class _Parameter(Struct, frozen=True):
     """A parameter of a class that sets a front end up, and its default."""
 
     of: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.launch.arguments import read_arguments
@@ -26,8 +26,7 @@ from dsguard.model.source import Location
 from dsguard.model.tree import Document
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a launch depends on besides its words.
 
     ``folder`` is where the command runs. ``hostfile`` is dsguard's own ``--hostfile`` and wins
@@ -51,8 +50,7 @@ class Surroundings:
         return Known(self.devices_per_node, Origin(OriginKind.OPTION, argument="--gpus-per-node"))
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """The words of one launcher, from its name on, prefixes taken off.
 
     ``program`` is the word that names the launcher, ``words`` what follows it. ``nested`` reads

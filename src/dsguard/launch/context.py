@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from dsguard.launch.shell.split import split_commands
 from dsguard.launch.words import ShellSyntaxError, Word
@@ -30,8 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Struct, frozen=True):
     """One command: the words and the text they stand in.
 
     For words typed after ``--`` the source is the command line put together again
@@ -232,8 +232,7 @@ TroubleKind: TypeAlias = Literal[
 """What can be wrong with a launch; rules pick troubles up by these words."""
 
 
-@dataclass(frozen=True)
-class LaunchTrouble:
+class LaunchTrouble(Struct, frozen=True):
     """Something in the launch that the launcher refuses or reads otherwise than written.
 
     ``kind`` is what a rule picks up; ``message`` a clause without a full stop, with the
@@ -247,8 +246,7 @@ class LaunchTrouble:
     refused: bool
 
 
-@dataclass(frozen=True)
-class LaunchContext:
+class LaunchContext(Struct, frozen=True):
     """One launch command, read.
 
     ``world_size`` counts all processes of the job; ``processes_per_node`` and ``nodes`` are

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """The factors of the world size and the world size itself, each a fact."""
 
     nodes: Fact

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from dsguard.launch.context import Argument
 from dsguard.model.fact import OriginKind
@@ -25,8 +26,7 @@ READ = re.compile(
 """Variables of DeepSpeed, torchrun, Slurm, LLaMA-Factory and ms-swift."""
 
 
-@dataclass(frozen=True)
-class Environ:
+class Environ(Struct, frozen=True):
     """What a launch gets from the shell without a word in the command.
 
     ``home`` is the home folder of whoever launches, None where there is none.

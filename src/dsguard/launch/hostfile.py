@@ -6,8 +6,9 @@ Read as ``deepspeed/launcher/runner.py`` (``_parse_hostfile``) reads it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from dsguard.launch.context import LaunchTrouble, TroubleKind
 from dsguard.model.source import Location, Source, Span
@@ -21,8 +22,7 @@ _ENTRY = re.compile(r"(\S+)\s+slots=(\d+)")
 _MOST_SLOTS = 10**6
 
 
-@dataclass(frozen=True)
-class Hostfile:
+class Hostfile(Struct, frozen=True):
     """The slots of each host in the order of the file, and where the entries stand."""
 
     slots: dict[str, int]

@@ -7,16 +7,17 @@ Python programs, :mod:`~dsguard.launch.scan_getopt` for C programs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.version import Version
 
 from dsguard.launch.arguments import flag_name
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option of a launcher.
 
     ``names`` are its spellings, ``dest`` the name its parser stores it by. ``convert`` checks a
@@ -101,17 +102,16 @@ def getopt(table: str, last: Sequence[str] = ()) -> OptionTable:
     return OptionTable(tuple(options))
 
 
-@dataclass(frozen=True)
-class OptionTable:
+class OptionTable(Struct, frozen=True, dict=True):
     """All options of one launcher; ``abbreviations`` says whether unique prefixes count."""
 
     options: tuple[Option, ...]
     abbreviations: bool = True
-    by_name: dict[str, Option] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        names = {name: option for option in self.options for name in option.names}
-        object.__setattr__(self, "by_name", names)
+    @cached_property
+    def by_name(self) -> dict[str, Option]:
+        """The options by each of their names."""
+        return {name: option for option in self.options for name in option.names}
 
     def of_release(self, release: Version | None) -> OptionTable:
         """The table of a release, which has the options removed later; None is the newest."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dsguard.launch.arguments import read_assignment
 from dsguard.launch.context import Argument, Command, ShellSyntaxError, Word
@@ -17,8 +18,7 @@ from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.launch.shell.split import split_inside
 
 
-@dataclass(frozen=True)
-class _Prefix:
+class _Prefix(Struct, frozen=True):
     """A command that runs the command behind it.
 
     ``operands`` are words of its own before that command, such as the duration of ``timeout``;
@@ -109,8 +109,7 @@ SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _EXPORTS = ("export", "declare", "local", "readonly")
 
 
-@dataclass(frozen=True)
-class Stripped:
+class Stripped(Struct, frozen=True):
     """A command without its prefixes.
 
     ``environment`` are the variables that the command gets, those set on the way behind those of

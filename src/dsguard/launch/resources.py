@@ -7,8 +7,9 @@ Decides in the order of ``deepspeed/launcher/runner.py`` (``main``, ``parse_reso
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from dsguard.launch.arguments import hidden_reason
 from dsguard.launch.context import Argument, LaunchTrouble, TroubleKind
@@ -30,8 +31,7 @@ _UNCOUNTED = (
 )
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """What a launch asks for; an option that is not given is None.
 
     ``location`` is where to point for what no option says. ``visible`` is a leading

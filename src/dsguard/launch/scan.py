@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dsguard.launch.arguments import hidden_reason
 from dsguard.launch.context import Argument, Command, LaunchTrouble, Word
@@ -14,8 +16,7 @@ _LARGEST = 10**9
 """A count above this is a slip of the keyboard; no arithmetic is done with it."""
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """What a launcher's parser makes of its words.
 
     ``arguments`` are the options as given, named by ``dest``; ``script`` the first operand and

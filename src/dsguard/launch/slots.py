@@ -6,15 +6,15 @@ As ``deepspeed/launcher/runner.py`` (``parse_node_config_list``, ``parse_resourc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from dsguard.launch.context import LaunchTrouble, TroubleKind
 from dsguard.model.source import Location
 
 
-@dataclass(frozen=True)
-class Slots:
+class Slots(Struct, frozen=True):
     """The slots taken on one host: the ones named, or all of ``total`` but those dropped.
 
     ``total`` is None where the machine's devices are not counted.

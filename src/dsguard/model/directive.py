@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dsguard.model.source import Location, Source, Span
 
 
-@dataclass(frozen=True)
-class NamedRule:
+class NamedRule(Struct, frozen=True):
     """A rule as a directive names it, and where."""
 
     name: str
     span: Span
 
 
-@dataclass(frozen=True)
-class Directive:
+class Directive(Struct, frozen=True):
     """One directive.
 
     ``span`` covers it without the sign of the comment. ``names`` are the rules it names; where

@@ -8,9 +8,10 @@ out of the rules.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
 
 from dsguard.model.source import Location
 
@@ -59,8 +60,7 @@ class OriginKind(str, Enum):
     DERIVED = "derived"
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Who said a value.
 
     ``location`` is the place in the config, launch command, hostfile or job file.
@@ -90,16 +90,14 @@ class Origin:
         return str(self.kind.value)
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A value somebody gave, whether or not it counts."""
 
     value: Any
     origin: Origin
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """The value that counts, its origin, and the values that lost against it."""
 
     value: Any
@@ -107,8 +105,7 @@ class Known:
     ignored: tuple[Candidate, ...] = ()
 
 
-@dataclass(frozen=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A value that cannot be known before launch, and why.
 
     ``reason`` is a clause without a full stop, such as ``no launch command was given``.
@@ -118,8 +115,7 @@ class Unknown:
     ignored: tuple[Candidate, ...] = ()
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """Two or more values where the run stops instead of choosing one."""
 
     candidates: tuple[Candidate, ...]

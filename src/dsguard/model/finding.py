@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from dsguard.model.fact import FactName, Known, Origin
 from dsguard.model.source import Location
@@ -65,8 +66,7 @@ class Safety(str, Enum):
     DISPLAY = "display"
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Replace the code points ``[start, end)`` of the finding's file by ``text``."""
 
     start: int
@@ -74,8 +74,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """A way out. ``title`` is an imperative clause without a full stop.
 
     ``pointers`` are the JSON pointers that the edits change besides the finding's own, such as the
@@ -88,8 +87,7 @@ class Fix:
     pointers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Because:
+class Because(Struct, frozen=True):
     """One number a finding rests on, and where it came from."""
 
     fact: str
@@ -102,8 +100,7 @@ class Because:
         return cls(name, fact.value, fact.origin)
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that will fail, hang, be ignored or mean something else.
 
     ``code`` and ``rule`` (the slug) name the rule. ``message`` is one sentence with the

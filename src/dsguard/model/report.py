@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from dsguard.model.directive import Directive
 from dsguard.model.fact import FactName, Facts
@@ -19,8 +20,7 @@ class TargetOrigin(str, Enum):
     NEWEST_KNOWN = "newest known"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """The DeepSpeed release that the config is judged by.
 
     ``file`` is the name of the file that pins it, empty for any other origin.
@@ -31,8 +31,7 @@ class Target:
     file: str = ""
 
 
-@dataclass(frozen=True)
-class SkippedRule:
+class SkippedRule(Struct, frozen=True):
     """A rule that could not be judged, because facts it needs are unknown."""
 
     rule: str
@@ -40,8 +39,7 @@ class SkippedRule:
     reason: str
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """One (config, launch) pair.
 
     ``config`` is the file's name as given, None where the launch names no readable config;
@@ -74,8 +72,7 @@ class Check:
         ]
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why the answer is incomplete: an input that could not be read, or nothing to check.
 
     ``subject`` is the path or word it is about; ``message`` a clause; ``help`` a way out.
@@ -86,8 +83,7 @@ class Failure:
     help: str = ""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True):
     """Everything one call found out.
 
     ``failures`` and findings of the rule ``internal-error`` make the answer incomplete; where it is

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from dsguard.model.fact import FactName
 from dsguard.model.finding import (
@@ -40,8 +41,7 @@ FAMILIES: dict[str, str] = {
 """The family that the first digit of a code stands for."""
 
 
-@dataclass(frozen=True)
-class RuleMeta:
+class RuleMeta(Struct, frozen=True):
     """What is known of a rule without running it.
 
     ``needs`` are facts that must be known; otherwise the rule is skipped and the report says so.
@@ -102,8 +102,7 @@ class Reporter:
         )
 
 
-@dataclass(frozen=True)
-class Rule(Generic[CaseT]):
+class Rule(Struct, Generic[CaseT], frozen=True):
     """A rule's metadata and its function."""
 
     meta: RuleMeta

@@ -8,8 +8,10 @@ line's end and is never shown.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class Span(NamedTuple):
@@ -26,8 +28,7 @@ class Position(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
+class Source(Struct, frozen=True, eq=False, dict=True):
     """A text with a name.
 
     ``name`` is what is shown to the user: the path as it was given, ``<stdin>``, or
@@ -36,18 +37,21 @@ class Source:
     """
 
     name: str
-    text: str = field(repr=False)
+    text: str
     is_file: bool = True
-    _line_starts: list[int] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
         starts = [0]
         find = self.text.find
         at = find("\n")
         while at != -1:
             starts.append(at + 1)
             at = find("\n", at + 1)
-        object.__setattr__(self, "_line_starts", starts)
+        return starts
 
     def position(self, offset: int) -> Position:
         """Line and column of a code point; the end of the text is a valid place."""

@@ -7,17 +7,17 @@ The readers build this tree; everything after them asks it for values by JSON po
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from dsguard.model.source import Location, Source, Span
 
 Part: TypeAlias = Literal["key", "value", "member"]
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """A string, number, boolean or null.
 
     ``value`` is the Python value. ``bare`` marks an HJSON string written without quotes,
@@ -29,17 +29,15 @@ class Scalar:
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """A list of nodes; ``value`` is the plain Python list."""
 
     span: Span
     items: tuple[Node, ...]
-    value: list[Any] = field(repr=False)
+    value: list[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One ``key: value`` of an object; ``span`` runs from the key to the end of the value."""
 
     key: str
@@ -52,8 +50,7 @@ class Member:
         return Span(self.key_span.start, self.node.span.end)
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An object with all its members in the order written, duplicates included.
 
     ``value`` is the plain dict; of a duplicated key it holds the last value.
@@ -61,7 +58,7 @@ class Object:
 
     span: Span
     members: tuple[Member, ...]
-    value: dict[str, Any] = field(repr=False)
+    value: dict[str, Any]
 
     def member(self, key: str) -> Member | None:
         """The member that counts for a key: the last one written."""
@@ -101,8 +98,7 @@ class DeviationKind(str, Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Struct, frozen=True):
     """A place where ``json.load`` stops (``stops``) or reads another value than HJSON does."""
 
     kind: DeviationKind
@@ -111,8 +107,7 @@ class Deviation:
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A text and the tree read from it.
 
     ``comments`` are the spans of comments; ``deviations`` the places where a strict JSON

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar
@@ -100,16 +102,14 @@ def _syntax_error(source: Source, error: Any) -> YamlSyntaxError:
     return YamlSyntaxError(str(message), Location(source, Span(at, at)), help)
 
 
-@dataclass
-class _Anchored:
+class _Anchored(Struct):
     """What an alias stands for; None while it is still being read."""
 
     node: Node | None
     nodes: int
 
 
-@dataclass
-class _Open:
+class _Open(Struct):
     """A mapping or sequence whose end has not been reached."""
 
     mapping: bool

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import TypeAdapter
 
 from dsguard.data.comparison import Comparison, Lengths
@@ -13,8 +13,7 @@ from dsguard.data.report import Audit
 from dsguard.records.schema import published_schema
 
 
-@dataclass(frozen=True)
-class WayReport:
+class WayReport(Struct, frozen=True):
     """One way of batching. ``relative_time``: of an epoch, as a share of a shuffled one."""
 
     relative_time: float
@@ -22,8 +21,7 @@ class WayReport:
     audit: Audit
 
 
-@dataclass(frozen=True)
-class BalanceReport:
+class BalanceReport(Struct, frozen=True):
     """What ``dsguard balance -o json`` says; shares are of 1, lengths are tokens."""
 
     version: Literal[1]

@@ -7,9 +7,10 @@ escaped control character as many as its escape.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -39,8 +40,7 @@ class Row(NamedTuple):
     body: Text
 
 
-@dataclass(frozen=True)
-class _Stroke:
+class _Stroke(Struct, frozen=True):
     """A mark on one line, as code point indices into that line."""
 
     start: int
@@ -190,8 +190,7 @@ def _stretches(wanted: Iterable[tuple[int, int]], length: int) -> list[tuple[int
     return joined
 
 
-@dataclass(frozen=True)
-class _Label:
+class _Label(Struct, frozen=True):
     column: int
     text: str
     style: str

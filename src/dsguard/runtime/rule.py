@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -20,8 +19,7 @@ from dsguard.runtime.moments import Moment
 MomentT = TypeVar("MomentT", bound=Moment)
 
 
-@dataclass(frozen=True)
-class GuardRule(Rule[MomentT]):
+class GuardRule(Rule[MomentT], frozen=True):
     """A rule and the moments at which it is asked.
 
     ``probing`` rules cost more than counting: they are asked in the first windows and then

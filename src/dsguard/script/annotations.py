@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dsguard.script.declaration import Constant
 from dsguard.script.expressions import Expressions
@@ -14,8 +15,7 @@ from dsguard.script.scope import Scope
 _DEEPEST = 16
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """An annotation: ``int``, ``list`` of ``str``, ``Union`` of members, ``Literal`` values.
 
     ``metadata`` are the further members of ``Annotated``. ``choices`` are the values of a

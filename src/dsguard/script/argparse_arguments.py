@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable

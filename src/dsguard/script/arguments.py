@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from dsguard.script.loop.values import Dict
 from dsguard.script.objects import Value
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from dsguard.script.expressions import Expressions
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """What is passed. ``starred`` says that ``*`` or ``**`` pass more than is known, out of
     the values in ``spread``.
     """

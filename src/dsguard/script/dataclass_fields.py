@@ -8,8 +8,9 @@ classes that are decorated count.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from dsguard.script.annotations import Shape, shape_of
 from dsguard.script.declaration import Constant, Unreadable
@@ -26,8 +27,7 @@ _FIELD_MAKERS = frozenset({"field", "HfArg"})
 _EMPTY = {"list": list, "dict": dict, "tuple": tuple}
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field that the constructor takes.
 
     ``default`` is None where the field has none. ``is_made`` says that it comes from
@@ -44,8 +44,7 @@ class Field:
     module: LocalModule
 
 
-@dataclass
-class Fields:
+class Fields(Struct):
     """All fields of a class, the framework class it derives from, and bases that are not read."""
 
     fields: dict[str, Field] = field(default_factory=dict)

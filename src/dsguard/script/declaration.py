@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from dsguard.model.source import Location
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A value that the text fixes, such as ``8`` or ``[0.9, 0.999]``."""
 
     value: Any
 
 
-@dataclass(frozen=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A value that the text does not fix; ``reason`` is a clause without a full stop."""
 
     reason: str
 
 
-@dataclass(frozen=True)
-class FromArgument:
+class FromArgument(Struct, frozen=True):
     """The value of the script's own argument ``name``, as in ``args.batch_size``."""
 
     name: str
@@ -43,8 +41,7 @@ class Takes(str, Enum):
     MANY = "many"
 
 
-@dataclass(frozen=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """One argument as the script declares it.
 
     ``name`` is what the script calls the value (argparse's ``dest``). ``flags`` are the

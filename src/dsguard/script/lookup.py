@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dsguard.script.declaration import Declaration, Unreadable
 from dsguard.script.script import ParserKind, Script
@@ -20,8 +21,7 @@ _ABBREVIATING = frozenset({ParserKind.ARGPARSE, ParserKind.HF})
 _HELP = ("-h", "--help")
 
 
-@dataclass(frozen=True)
-class Ambiguous:
+class Ambiguous(Struct, frozen=True):
     """An abbreviation that the parser refuses, and the flags it could mean."""
 
     flags: tuple[str, ...]

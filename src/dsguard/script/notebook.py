@@ -14,7 +14,6 @@ import json
 import re
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import Any
 
 from dsguard.model.source import Location, Source, Span
@@ -28,14 +27,13 @@ class NotANotebookError(Exception):
     """The text is no notebook; the message says why."""
 
 
-@dataclass(frozen=True, eq=False)
-class Notebook(Source):
+class Notebook(Source, frozen=True, eq=False, dict=True):
     """The code of a notebook as one text, and the cells that it is made of.
 
     ``cells`` are sources of their own, each with the offset at which it starts in the text.
     """
 
-    cells: tuple[tuple[int, Source], ...] = field(default=(), repr=False)
+    cells: tuple[tuple[int, Source], ...] = ()
 
     def locate(self, span: Span) -> Location:
         """A span of the whole text as a place in the cell where it starts."""

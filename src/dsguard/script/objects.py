@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct, field
 
 from dsguard.script.declaration import Constant, Default, FromArgument, Unreadable
 from dsguard.script.declarations import Declarations
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from dsguard.script.scope import Scope
 
 
-@dataclass(frozen=True)
-class External:
+class External(Struct, frozen=True):
     """Something of a library, by its dotted name: ``argparse.ArgumentParser``."""
 
     name: str
@@ -33,15 +33,13 @@ class External:
         return self.name.rpartition(".")[2]
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(Struct, frozen=True):
     """A tuple or list written out, of which some members are no constants."""
 
     members: tuple[Value, ...]
 
 
-@dataclass(eq=False)
-class Function:
+class Function(Struct, eq=False):
     """A function of the script; ``bound`` is the object or class it is a method of."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -49,8 +47,7 @@ class Function:
     bound: Value | None = None
 
 
-@dataclass(eq=False)
-class Class:
+class Class(Struct, eq=False):
     """A class of the script. ``bases`` are what its base expressions stand for."""
 
     node: ast.ClassDef
@@ -87,16 +84,14 @@ class Class:
         return any(isinstance(v, External) and v.name in names for v in self.lineage())
 
 
-@dataclass(eq=False)
-class Instance:
+class Instance(Struct, eq=False):
     """An object of a class of the script."""
 
     of: Class
     attributes: dict[str, Value] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
-class Parser:
+class Parser(Struct, eq=False):
     """An argparse parser or one of its groups, while the script fills it.
 
     ``reads_command_line`` is None until something is parsed; ``defaults`` are what
@@ -117,23 +112,20 @@ class Parser:
     detached: bool = False
 
 
-@dataclass(frozen=True)
-class Namespace:
+class Namespace(Struct, frozen=True):
     """What parsing gives: an attribute of it is the value of an argument."""
 
     parser: Parser
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method of an object that dsguard knows, not yet called."""
 
     receiver: Parser | App
     name: str
 
 
-@dataclass(eq=False)
-class App:
+class App(Struct, eq=False):
     """A ``typer.Typer()`` or a click group, which collects commands."""
 
     kind: ParserKind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from dsguard.model.source import Location, Source
 from dsguard.script.declaration import Declaration, Unreadable

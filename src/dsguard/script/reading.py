@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from dsguard.script.declaration import Declaration
 from dsguard.script.loop.notes import Notes
@@ -12,16 +13,14 @@ from dsguard.script.objects import Class, Parser
 from dsguard.script.script import Gap, ParserKind, SetupCall
 
 
-@dataclass(frozen=True)
-class CommandFunction:
+class CommandFunction(Struct, frozen=True):
     """The arguments of a typer or click command."""
 
     kind: ParserKind
     declarations: tuple[Declaration, ...]
 
 
-@dataclass
-class Reading:
+class Reading(Struct):
     """Collects parsers, commands, calls and gaps.
 
     ``doubt`` says why what is read at the moment may not happen in a run, empty where it does.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from dsguard.model.source import Location, Source
 from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
@@ -37,8 +38,7 @@ READABLE = (ParserKind.HF, ParserKind.ARGPARSE, ParserKind.TYPER, ParserKind.CLI
 """The kinds whose declarations are read, the most telling first."""
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A place where the script may declare more, or otherwise, than could be read.
 
     ``reason`` is a clause without a full stop.
@@ -48,8 +48,7 @@ class Gap:
     location: Location
 
 
-@dataclass(frozen=True)
-class SetupCall:
+class SetupCall(Struct, frozen=True):
     """A call that sets a front end up, such as ``TrainingArguments(learning_rate=args.lr)``.
 
     ``class_name`` is the class as the script names it and ``framework`` the class of the library
@@ -66,8 +65,7 @@ class SetupCall:
     location: Location
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(Struct, frozen=True):
     """A training script, read.
 
     ``unreadable`` says why the text could not be read at all; everything else is empty then.

@@ -8,22 +8,21 @@ the installed release.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from dsguard.script.declaration import Constant, Unreadable
 
 
-@dataclass(frozen=True)
-class FrameworkDefault:
+class FrameworkDefault(Struct, frozen=True):
     """What a training argument is when nobody sets it, and whose default that is."""
 
     value: Constant | Unreadable
     whose: str
 
 
-@dataclass(frozen=True)
-class FrameworkClass:
+class FrameworkClass(Struct, frozen=True):
     """A class of training arguments of a library.
 
     ``own`` are the defaults in which the class differs from ``TrainingArguments``. ``names``

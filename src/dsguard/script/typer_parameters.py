@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dsguard.script.annotations import Shape, shape_of
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable
@@ -21,8 +22,7 @@ from dsguard.script.written import as_parsed, written
 _INFOS = {"typer.Option": True, "typer.Argument": False}
 
 
-@dataclass(frozen=True)
-class _Info:
+class _Info(Struct, frozen=True):
     """A ``typer.Option(…)`` or ``typer.Argument(…)``; ``leads`` says that it gives the default."""
 
     call: ast.Call

@@ -6,10 +6,11 @@ import difflib
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from pydantic import BaseModel, ValidationError
@@ -31,8 +32,7 @@ SHARED_FILE = "pyproject.toml"
 _TABLE: TomlPath = ("tool", "dsguard")
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(Struct, frozen=True):
     """Something in the settings that cannot be used.
 
     ``message`` is a clause without a full stop, ``help`` a way out (may be empty).
@@ -51,8 +51,7 @@ class SettingsError(Exception):
         self.mistakes = mistakes
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """The settings of a project and where they stand.
 
     ``root`` is the folder of the settings, from which their paths are seen; ``source`` their file,

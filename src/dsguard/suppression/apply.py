@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import date
+
+from msgspec.structs import replace
 
 from dsguard.model.directive import Directive, NamedRule
 from dsguard.model.finding import Confidence, Consequence, Finding

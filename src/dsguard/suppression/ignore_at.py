@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from dsguard.model.finding import Finding
 from dsguard.model.report import Check
@@ -11,8 +12,7 @@ from dsguard.model.source import Location
 from dsguard.paths import Globs, file_of_finding
 
 
-@dataclass(frozen=True)
-class IgnoreAt:
+class IgnoreAt(Struct, frozen=True):
     """``[[tool.dsguard.ignore-at]]``: a rule that is accepted at a place, with the reason.
 
     ``pointer`` (RFC 6901) means the value there and all that stands in it; empty for the whole

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import replace
 from enum import Enum
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from dsguard.checking import Settings
 from dsguard.cli import options

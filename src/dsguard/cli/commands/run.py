@@ -11,11 +11,12 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, NoReturn, TypeAlias
 
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from dsguard.checking import Settings
 from dsguard.cli import options
@@ -147,8 +148,7 @@ _Writer: TypeAlias = Callable[[int | None], str]
 """Writes the contract with this indent, or on one line."""
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     """What the check said: its text, exit code, whether it is whole.
 
     ``contract`` is None where not exactly one pair was checked.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dsguard.launch.context import Argument, LaunchContext, Word
 from dsguard.launch.jobs import (
@@ -46,8 +46,7 @@ _BY_PATH: dict[str, Framework] = {
 """By the end of a script's path."""
 
 
-@dataclass(frozen=True)
-class FileName:
+class FileName(Struct, frozen=True):
     """The name of a job file in a launch; ``last`` says that it wins over the command line."""
 
     name: str

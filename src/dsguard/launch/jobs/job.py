@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
+
+from msgspec import Struct
 
 from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
 from dsguard.model.source import Location
@@ -23,8 +24,7 @@ class ConfigForm(str, Enum):
     INLINE = "inline"
 
 
-@dataclass(frozen=True)
-class JobConfig:
+class JobConfig(Struct, frozen=True):
     """The DeepSpeed config of a job.
 
     ``argument`` names it. ``document`` is an inline config with its places in the job file; None
@@ -36,8 +36,7 @@ class JobConfig:
     document: Document | None = None
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """A file of arguments and the framework that reads it.
 
     ``front_end`` is the name of the front end that the framework ends in. ``document`` is None

@@ -8,8 +8,9 @@ A typed option wins over Accelerate's own YAML, which wins over the default. Sou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from dsguard.launch.accelerate_config import (
     AccelerateConfigError,
@@ -128,8 +129,7 @@ def read_config_alone(
     return _Launch(call, Scan((), None, ()), config).context()
 
 
-@dataclass
-class _Launch:
+class _Launch(Struct):
     """One launch: the typed options, then what the config file says."""
 
     call: Call

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from dsguard.launch.call import Call
 from dsguard.launch.context import Command, LaunchContext, LauncherName, Word

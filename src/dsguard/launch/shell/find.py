@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from dsguard.launch.context import Argument, Command
 from dsguard.launch.shell.batch import set_by_batch_system
@@ -33,8 +34,7 @@ _LARGEST = 1 << 20
 """A longer text is no launch script."""
 
 
-@dataclass(frozen=True)
-class FoundLaunch:
+class FoundLaunch(Struct, frozen=True):
     """One launch command of a file.
 
     ``directives`` are the options in the file's ``#SBATCH`` lines. ``folder_hint`` is the folder

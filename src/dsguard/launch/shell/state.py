@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dsguard.launch.shell.syntax import Node
 from dsguard.launch.shell.text import Text, Value, is_known, text_of
@@ -26,8 +28,7 @@ Content: TypeAlias = "Value | Array | None"
 """The content of a variable; None where only a running shell knows it."""
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A variable that the script assigns, unsets or may have changed.
 
     ``exported`` is None where only some branches export it; ``place`` is the assignment that gave
@@ -66,8 +67,7 @@ class Definition(NamedTuple):
     text: Text
 
 
-@dataclass
-class State:
+class State(Struct):
     """A shell between two commands.
 
     ``folder`` is where it stands, relative to where the script was started; None where that
@@ -93,7 +93,9 @@ class State:
 
     def become(self, other: State) -> None:
         """Go on as another state."""
-        self.__dict__.update(other.copy().__dict__)
+        copy = other.copy()
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(copy, name))
 
     def assign(self, name: str, content: Content, place: Span, *, export: bool = False) -> None:
         """Give a variable its content."""

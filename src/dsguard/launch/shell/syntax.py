@@ -6,8 +6,9 @@ Command Language, section 2.10, and the Bash Reference Manual, chapter 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 
 class Literal(NamedTuple):
@@ -83,8 +84,7 @@ class Assignment(NamedTuple):
     items: tuple[RawWord, ...] | None
 
 
-@dataclass(eq=False, slots=True)
-class HereDocument:
+class HereDocument(Struct, eq=False):
     """The lines behind ``<<`` up to the delimiter; with ``tabs`` (``<<-``) their tabs do not count.
 
     Nothing in a ``quoted`` one is expanded. ``start`` and ``end`` are set where the parser gets to
@@ -98,8 +98,7 @@ class HereDocument:
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     """A simple command: its words, with assignments before them or, for ``export``, among them.
 
     ``here`` is the word behind ``<<<``, ``documents`` stand behind ``<<``; ``targets`` are the
@@ -115,15 +114,13 @@ class Simple:
     targets: tuple[RawWord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """Two or more commands, each in a shell of its own."""
 
     commands: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """Commands joined by ``&&`` and ``||``; ``joints[i]`` stands before ``commands[i + 1]``."""
 
     commands: tuple[Node, ...]
@@ -131,24 +128,21 @@ class Chain:
     background: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """``{ ...; }``, or ``( ... )`` in a shell of its own."""
 
     body: Block
     subshell: bool
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Struct, frozen=True):
     """``if``: conditions with their bodies, and what ``else`` does."""
 
     branches: tuple[tuple[Block, Block], ...]
     otherwise: Block | None
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """``for``, ``select``, ``while`` and ``until``; the last two have a condition, no name."""
 
     body: Block
@@ -157,8 +151,7 @@ class Loop:
     words: tuple[RawWord, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """``case``: the arms with their patterns; ``falls`` where one arm goes on with the next."""
 
     word: RawWord
@@ -171,30 +164,26 @@ class Case:
         return any(word.plain == "*" for patterns, _ in self.arms for word in patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function definition."""
 
     name: str
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(Struct, frozen=True):
     """``[[ ... ]]``: its words; none where it is more than one comparison."""
 
     words: tuple[RawWord, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(Struct, frozen=True):
     """``! command``."""
 
     command: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Calculation:
+class Calculation(Struct, frozen=True):
     """``((...))``: the expression."""
 
     text: str

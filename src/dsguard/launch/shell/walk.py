@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from dsguard.launch.prefixes import shell_text
 from dsguard.launch.shell.assign import (
@@ -120,8 +121,7 @@ class _BudgetError(Exception):
     """The script makes more work than any launch script does."""
 
 
-@dataclass
-class _Walker:
+class _Walker(Struct):
     file: Source
     met: dict[Met, None] = field(default_factory=dict)
     defined: dict[int, Definition] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant, FromArgument, Unreadable

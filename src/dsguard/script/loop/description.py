@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
@@ -18,22 +19,26 @@ class Maker(str, Enum):
     ACCELERATE = "accelerator.prepare"
 
 
-@dataclass(frozen=True)
-class FromEngine:
+class FromEngine(Struct, frozen=True):
     """What the engine itself says, as in ``engine.gradient_accumulation_steps()``."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class FromConfig:
+class FromConfig(Struct, frozen=True):
     """What a config that the script loads says under a key; ``of`` is the dict it is taken from.
 
     ``key`` joins the names that lead there with dots.
     """
 
     key: str
-    of: Any = field(default=None, compare=False, repr=False)
+    of: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FromConfig) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -41,8 +46,7 @@ class FromConfig:
         return tuple(self.key.split("."))
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """A number that is computed from how many there are: ``what`` is ``devices`` of this machine
     (``torch.cuda.device_count()``) or ``ranks`` of the job (``get_world_size()``).
     """
@@ -54,8 +58,7 @@ Amount: TypeAlias = Constant | FromArgument | FromEngine | FromConfig | Unreadab
 """What can be said of a number in the loop."""
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Struct, frozen=True):
     """A value that the script writes somewhere; ``text`` is the expression on one line."""
 
     value: Amount
@@ -79,8 +82,7 @@ class Meaning(str, Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A test; ``holds`` is False in the branch where it is not met."""
 
     meaning: Meaning
@@ -108,8 +110,7 @@ class Context(str, Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(Struct, frozen=True, eq=False):
     """A loop, a branch or a ``with`` block around a statement; each one is itself only.
 
     ``conditions`` all hold in a branch. ``split`` is shared by the branches of one ``if``, of
@@ -128,8 +129,7 @@ class Block:
     context: Context = Context.OTHER
 
 
-@dataclass(frozen=True, eq=False)
-class Loader:
+class Loader(Struct, frozen=True, eq=False):
     """A ``DataLoader(…)`` of PyTorch that the script makes.
 
     ``batch_size`` is None where ``batch_sampler`` or the dataset decides. ``sampler`` says whether
@@ -144,8 +144,7 @@ class Loader:
     shards: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Config:
+class Config(Struct, frozen=True, eq=False):
     """The DeepSpeed config that a call is given.
 
     ``path`` is a constant file name or the argument that holds one. ``literal`` is a dict that is
@@ -161,8 +160,7 @@ class Config:
     changes: tuple[tuple[tuple[str, ...], DictEntry], ...] | None = ()
 
 
-@dataclass(frozen=True, eq=False)
-class DictEntry:
+class DictEntry(Struct, frozen=True, eq=False):
     """One ``key: value`` of a dict in the script, whichever statement wrote it last."""
 
     key: str
@@ -172,8 +170,7 @@ class DictEntry:
     text: str
 
 
-@dataclass(frozen=True, eq=False)
-class DictLiteral:
+class DictLiteral(Struct, frozen=True, eq=False):
     """A dict that the script writes, with what later statements plainly changed."""
 
     location: Location
@@ -188,8 +185,7 @@ DictValue: TypeAlias = "Amount | Counted | DictLiteral | tuple[DictEntry, ...]"
 """A value in such a dict: a tuple is a list, whose entries have empty keys."""
 
 
-@dataclass(eq=False)
-class Engine:
+class Engine(Struct, eq=False):
     """An engine of the script.
 
     ``name`` is what the script calls it. ``passed`` says where each argument of the call stands,
@@ -253,8 +249,7 @@ class Whose(str, Enum):
     """A scheduler on the engine's optimizer that the engine does not know."""
 
 
-@dataclass(frozen=True, eq=False)
-class Loss:
+class Loss(Struct, frozen=True, eq=False):
     """What is backpropagated: the engine's output, and what it was divided by on the way.
 
     ``divisions`` are in order; each comes with the blocks that stood around it. ``is_sum`` says
@@ -265,8 +260,7 @@ class Loss:
     is_sum: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Action:
+class Action(Struct, frozen=True, eq=False):
     """One thing that is done with an engine, at one place of the script.
 
     ``blocks`` stand around it, outermost first, those of the functions that call it included.
@@ -284,8 +278,7 @@ class Action:
     arguments: Mapping[str, Given] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Wrapping:
+class Wrapping(Struct, frozen=True, eq=False):
     """A model that is loaded in one call: ``from_pretrained(…, device_map="auto")``."""
 
     name: str
@@ -294,8 +287,7 @@ class Wrapping:
     order: int
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """Everything that the script plainly does with its engines, in the order of the code.
 
     ``configs`` are those that engines, ``TrainingArguments``, plugins and strategies are given.

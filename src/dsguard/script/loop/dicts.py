@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.description import (

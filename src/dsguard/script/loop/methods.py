@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from dsguard.script.objects import Value
 
 
-@dataclass(eq=False)
-class Made:
+class Made(Struct, eq=False):
     """What a call of a library gives: ``name`` is the dotted name of what was called.
 
     ``keywords`` and ``positional`` are the values that it was given, ``texts`` how they are
@@ -50,8 +50,7 @@ class Made:
         return self.name.rpartition(".")[2]
 
 
-@dataclass(eq=False)
-class Dict:
+class Dict(Struct, eq=False):
     """A dict written in the script, changed as the statements behind it do.
 
     ``file`` is the name of the file that it was loaded from, None for one that the script writes
@@ -75,15 +74,13 @@ class Dict:
         return not self.lost and self.file is None
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A file that the script opens, or its text: ``name`` is a constant or an argument."""
 
     name: Constant | FromArgument
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One value of a :class:`Dict` with its places."""
 
     value: Value
@@ -92,22 +89,19 @@ class Entry:
     text: str
 
 
-@dataclass(frozen=True, eq=False)
-class EngineValue:
+class EngineValue(Struct, frozen=True, eq=False):
     """The engine itself."""
 
     engine: Engine
 
 
-@dataclass(frozen=True)
-class ModuleValue:
+class ModuleValue(Struct, frozen=True):
     """``engine.module``, or the model that the engine was made from."""
 
     engine: Engine
 
 
-@dataclass(frozen=True)
-class Role:
+class Role(Struct, frozen=True):
     """The optimizer, scheduler or loader of an engine: ``what`` names which."""
 
     engine: Engine
@@ -115,15 +109,13 @@ class Role:
     whose: Whose = Whose.RETURNED
 
 
-@dataclass(frozen=True)
-class Accelerator:
+class Accelerator(Struct, frozen=True):
     """An ``accelerate.Accelerator``."""
 
     made: Made
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(Struct, frozen=True):
     """Something computed from the outputs of engines, such as the loss.
 
     ``divisions`` are what it was divided by, with the blocks around each division. ``method`` is
@@ -136,15 +128,13 @@ class Derived:
     method: str = ""
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """What a loader yields, or something made of it."""
 
     loader: Loader | None
 
 
-@dataclass(frozen=True)
-class Turns:
+class Turns(Struct, frozen=True):
     """Something to loop over that yields a loader's batches; ``counted`` as ``enumerate`` does."""
 
     loader: Loader | None
@@ -152,42 +142,36 @@ class Turns:
     is_prepared: bool = False
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """The number of a process: ``torch.distributed.get_rank()``, ``args.local_rank``."""
 
 
-@dataclass(frozen=True)
-class Remainder:
+class Remainder(Struct, frozen=True):
     """``counter % amount``."""
 
     amount: Given
 
 
-@dataclass(frozen=True)
-class Reciprocal:
+class Reciprocal(Struct, frozen=True):
     """``1 / amount``."""
 
     amount: Given
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(Struct, frozen=True):
     """A condition that is not yet decided; all of ``conditions`` have to hold."""
 
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """A method of one of these values, not yet called."""
 
     receiver: Any
     name: str
 
 
-@dataclass(frozen=True)
-class Manager:
+class Manager(Struct, frozen=True):
     """What a ``with`` statement enters."""
 
     context: Context
