@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dsguard.checking import Settings, check_source, read_command
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import resolve_target
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import Command, LaunchContext
-from dsguard.model.report import Report
 from dsguard.model.source import Source
 from dsguard.pairing import pair_of_script
 from dsguard.policy import Policy, make_report
 from dsguard.reading.load import load_path
 from dsguard.script.load import SCRIPT_SUFFIXES
+
+if TYPE_CHECKING:
+    from dsguard.model.report import Report
 
 FrontEnd = Literal["auto", "plain", "transformers", "accelerate", "lightning"]
 

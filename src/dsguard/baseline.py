@@ -7,20 +7,23 @@ are seen from the folder of the baseline, with forward slashes on every system.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dsguard.model.finding import Consequence, Finding
-from dsguard.model.report import Check
 from dsguard.model.rule import Reporter
 from dsguard.model.source import Location, Source, Span
 from dsguard.paths import below, file_of_finding
 from dsguard.rules import CRASH, find_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from pathlib import Path
+
+    from dsguard.model.report import Check
 
 DEFAULT_NAME = "dsguard-baseline.json"
 """Where a baseline lies if nobody says otherwise."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.model.rule import Rule
 from dsguard.rules import all_rules, page, symptoms
 from dsguard.runtime.rule import all_guard_rules
+
+if TYPE_CHECKING:
+    from dsguard.model.rule import Rule
 
 __all__ = ["find", "page", "rules", "symptoms"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,14 +17,11 @@ from dsguard.facts.script_config import config_of_script, named_by_script, with_
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
 from dsguard.frontends.requests import Requests
-from dsguard.launch.context import Command, LaunchContext
 from dsguard.launch.environ import NO_ENVIRON, Environ
 from dsguard.launch.read import Surroundings, read_launch
-from dsguard.model.directive import Directive
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
-from dsguard.model.rule import Rule
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
@@ -32,8 +29,15 @@ from dsguard.reading.hjson import parse
 from dsguard.rules import CRASH, all_rules, find_rule
 from dsguard.script.declaration import FromArgument
 from dsguard.script.load import SCRIPT_SUFFIXES, load_script
-from dsguard.script.script import Script
 from dsguard.suppression.collect import collect
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.context import Command, LaunchContext
+    from dsguard.model.directive import Directive
+    from dsguard.model.rule import Rule
+    from dsguard.script.script import Script
 
 FAULT = "this is a fault of dsguard"
 """What the help of a crash begins with."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from dsguard.facts.contract import Contract
 from dsguard.model.fact import FACT_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dsguard.facts.contract import Contract
 
 
 class Difference(Struct, frozen=True):

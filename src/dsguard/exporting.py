@@ -7,16 +7,18 @@ convert (``"500"`` for a number) count as wrong.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from annotated_types import Ge, Gt, Le, Lt
-from packaging.version import Version
 
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.schema.block import Block, UnknownKeys
 from dsguard.schema.config import Config
 from dsguard.schema.releases import as_of
 from dsguard.schema.shape import FieldFacts, Shape, fields_of
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 _REMARKS = "^(_|#|//|\\$)"
 """Names that people give to remarks; DeepSpeed's tolerant blocks ignore them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,16 +14,18 @@ from dsguard.facts.config_file import Whereabouts, is_file, named_config
 from dsguard.facts.script_config import config_of_script, document_of, named_by_script
 from dsguard.frontends.detect import config_argument
 from dsguard.frontends.requests import Requests
-from dsguard.launch.context import Argument, LaunchContext
 from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Location, Source
-from dsguard.model.tree import Document
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
 from dsguard.script.load import load_script
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from dsguard.launch.context import Argument, LaunchContext
+    from dsguard.model.tree import Document
+    from dsguard.script.script import Script
 
 STDIN = "<stdin>"
 """The name of a config that comes through standard input."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
-from dsguard.model.finding import Finding
-from dsguard.model.report import Check
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.model.finding import Finding
+    from dsguard.model.report import Check
 
 
 def file_of_finding(check: Check, finding: Finding) -> str | None:

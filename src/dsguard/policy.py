@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dsguard.baseline import Baseline, apply_baseline
-from dsguard.facts.case import Case
-from dsguard.model.finding import Finding, Severity
 from dsguard.model.report import Check, Failure, Report
-from dsguard.model.rule import Rule
 from dsguard.rules import CRASH, all_rules
 from dsguard.suppression.apply import suppress
-from dsguard.suppression.ignore_at import IgnoreAt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dsguard.facts.case import Case
+    from dsguard.model.finding import Finding, Severity
+    from dsguard.model.rule import Rule
+    from dsguard.suppression.ignore_at import IgnoreAt
 
 
 class Policy(Struct, frozen=True):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
-from dsguard.model.rule import Rule
 from dsguard.rules import all_rules, did_you_mean, find_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from dsguard.facts.case import Case
+    from dsguard.model.rule import Rule
 
 
 class SelectionError(ValueError):

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from packaging.version import Version
 
 from dsguard.checking import Settings, check_source
-from dsguard.launch.context import LaunchContext
 from dsguard.model.fact import Fact, FactName, Known
-from dsguard.model.finding import Finding
 from dsguard.model.report import Check, Target, TargetOrigin
 from dsguard.model.source import Source
-from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.schema.keys import KeyInfo, all_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from packaging.version import Version
+
+    from dsguard.launch.context import LaunchContext
+    from dsguard.model.finding import Finding
+    from dsguard.model.tree import Document
 
 
 class ChangedDefault(Struct, frozen=True):

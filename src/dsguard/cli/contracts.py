@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsguard.cli.output import end_unwritten
 from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
-from dsguard.model.report import Check
 from dsguard.model.source import Source
-from dsguard.pairing import Input
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path, read_regular
 from dsguard.render.contract import render_contract
 from dsguard.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dsguard.model.report import Check
+    from dsguard.pairing import Input
 
 
 def contract_of(pair: Input, check: Check, indent: int | None) -> str:

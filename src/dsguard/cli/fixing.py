@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,11 +13,16 @@ from dsguard.fixing.passes import FixError, fix_config
 from dsguard.model.finding import Finding, Safety
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Source
-from dsguard.pairing import Input
 from dsguard.policy import Policy, make_report
 from dsguard.render.characters import visible
 from dsguard.render.paint import paint
 from dsguard.writing import WriteError, rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from dsguard.pairing import Input
 
 
 class FixedConfig(Struct, frozen=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,7 +18,6 @@ from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.environ import NO_ENVIRON
 from dsguard.launch.shell.find import holds_launches
 from dsguard.model.report import Failure
-from dsguard.model.source import Source
 from dsguard.pairing import (
     STDIN,
     Input,
@@ -32,6 +31,11 @@ from dsguard.reading.hjson import parse
 from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
 from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
 from dsguard.script.load import SCRIPT_SUFFIXES, load_script, names_deepspeed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dsguard.model.source import Source
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")

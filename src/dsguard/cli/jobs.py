@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from msgspec.structs import replace
 
 from dsguard.cli.inputs import collect
-from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.options import JudgedBy
 from dsguard.cli.project import excluded, shown
 from dsguard.launch.context import Command, ShellSyntaxError
 from dsguard.launch.environ import NO_ENVIRON
-from dsguard.model.report import Failure
-from dsguard.pairing import Input
-from dsguard.settings.load import Project
-from dsguard.settings.model import JobSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.cli.launch_words import LaunchWords
+    from dsguard.cli.options import JudgedBy
+    from dsguard.model.report import Failure
+    from dsguard.pairing import Input
+    from dsguard.settings.load import Project
+    from dsguard.settings.model import JobSettings
 
 _NOTHING = "name a config, a folder or - for standard input, or give a launch command after --"
 

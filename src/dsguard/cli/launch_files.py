@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from dsguard.checking import Settings, read_command, surroundings
 from dsguard.facts.config_file import Whereabouts, named_config
-from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.launch.jobs.alone import read_job_file
 from dsguard.launch.jobs.load import JobFileError
 from dsguard.launch.shell.find import FoundLaunch, find_launches
 from dsguard.model.report import Failure
-from dsguard.model.source import Source
 from dsguard.pairing import Input, pair_of_launch, place_in_file
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.yaml import YamlUnavailableError
 from dsguard.schema.sniff import looks_like_deepspeed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
+    from dsguard.model.source import Source
 
 _MISSING: tuple[TroubleKind, ...] = (
     "job-file-missing",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import typer
 from msgspec import Struct
 
 from dsguard.launch.context import Command
 from dsguard.launch.words import ShellSyntaxError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class LaunchWords(Struct, frozen=True):

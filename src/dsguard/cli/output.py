@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from dsguard.render.characters import visible
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 INCOMPLETE = 3
 """Exit code: nothing to check, unreadable input, a crashed rule, or nowhere to write."""

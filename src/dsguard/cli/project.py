@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from dsguard.baseline import Baseline, BaselineError, read_baseline
-from dsguard.checking import Settings
 from dsguard.cli import options
 from dsguard.cli.output import complain
 from dsguard.paths import Globs
@@ -21,6 +20,11 @@ from dsguard.reading.load import load_path
 from dsguard.render.wording import place
 from dsguard.settings.load import Project, SettingsError, find_settings, read_project
 from dsguard.suppression.ignore_at import IgnoreAt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.checking import Settings
 
 USAGE = 2
 """Exit code: wrong usage or settings."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LAUNCHERS = (
     ("torchrun", "RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"),

@@ -5,18 +5,22 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from msgspec import Struct
 
 from dsguard.cli.output import emit, emit_utf8, end_unwritten, stdout_look
-from dsguard.model.report import Report
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.model.report import Report
 
 _OPTION = "--output-format"
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dsguard.data.batches import Epochs, RankBatches, read_batches
 from dsguard.data.cost import checked_attention_length, cost
@@ -14,6 +12,11 @@ from dsguard.data.lengths import Integers, kinds_of, lengths_array
 from dsguard.data.report import Audit, Parting, Shares, Spread, StepPicture
 from dsguard.data.shape import Shape
 from dsguard.data.shuffling import shuffling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 _STRETCHES = 160
 """Values that show the imbalance over an epoch at most."""

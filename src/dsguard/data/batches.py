@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dsguard.data.epoch import EpochPlan
-from dsguard.data.lengths import Integers
 from dsguard.data.sampler import BalancedBatchSampler
+
+if TYPE_CHECKING:
+    from dsguard.data.epoch import EpochPlan
+    from dsguard.data.lengths import Integers
 
 
 class RankBatches(NamedTuple):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dsguard.data.auditing import measure
 from dsguard.data.batches import Epochs, RankBatches, read_batches
 from dsguard.data.comparison import Comparison, Lengths
-from dsguard.data.lengths import Integers
 from dsguard.data.orders import length_grouped, shuffled
-from dsguard.data.sampler import BalancedBatchSampler
 from dsguard.data.shape import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.data.lengths import Integers
+    from dsguard.data.sampler import BalancedBatchSampler
 
 _BARS = 40
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dsguard.data.report import Audit
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.data.report import Audit
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
-from dsguard.data.lengths import Integers
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dsguard.data.lengths import Integers
 
 
 def cost(lengths: Integers, attention_length: float | None) -> NDArray[np.float64]:

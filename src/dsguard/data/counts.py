@@ -7,14 +7,18 @@ settings alone: every epoch has as many batches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dsguard.data.lengths import Integers
-from dsguard.data.shape import Shape
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dsguard.data.lengths import Integers
+    from dsguard.data.shape import Shape
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dsguard.data.batches import RankBatches
 from dsguard.data.lengths import Integers, lengths_array
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FIELDS = ("length", "lengths", "num_tokens", "n_tokens", "token_count", "tokens", "input_ids")
 """Fields that are looked for where none is named; a list counts as its number of items."""

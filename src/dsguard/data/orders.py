@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from dsguard.data.batches import Epochs, RankBatches, dealt
-from dsguard.data.lengths import Integers
+
+if TYPE_CHECKING:
+    from dsguard.data.lengths import Integers
 
 
 def shuffled(samples: int, world_size: int, micro_batch_size: int, seed: int = 0) -> Epochs:

@@ -6,8 +6,7 @@ import copy
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +15,9 @@ from dsguard.data.counts import Budget, micro_step_counts
 from dsguard.data.epoch import EpochPlan, Recipe, plan_epoch
 from dsguard.data.lengths import kinds_of, lengths_array
 from dsguard.data.shape import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 _TOLERANCE = 0.01
 

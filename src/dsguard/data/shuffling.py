@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
-from dsguard.data.batches import Epochs, RankBatches
+import numpy as np
+
 from dsguard.data.report import Shuffling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dsguard.data.batches import Epochs, RankBatches
 
 
 def shuffling(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from dsguard.facts.case import Case
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.model.finding import Confidence
-from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object, join_pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
 
 _NAME = re.compile(r"[\w.+ -]+")
 """A name as people type it; ``${OPTIMIZER}`` or ``{{ optimizer }}`` is still to be filled in."""

@@ -5,12 +5,16 @@ Source: ``_configure_optimizer`` and ``_configure_lr_scheduler`` in deepspeed/ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEnd, FrontEndName
 from dsguard.model.fact import Candidate, Conflict, Fact, FactName, Known, Unknown
 from dsguard.script.loop.description import Maker
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.script.script import Script
 
 _DECIDES: dict[str, tuple[FactName, ...]] = {
     "optimizer": ("optimizer", "learning_rate"),

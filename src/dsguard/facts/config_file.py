@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from dsguard.frontends.detect import config_argument
-from dsguard.launch.context import Argument, LaunchContext
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.source import Location, Span
-from dsguard.model.tree import Document
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from dsguard.launch.context import Argument, LaunchContext
+    from dsguard.model.tree import Document
+    from dsguard.script.script import Script
 
 _SUFFIXES = (".json", ".hjson", ".conf", ".config", ".yaml", ".yml")
 

@@ -7,12 +7,14 @@ only, because the guard reads a contract inside the training process.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from dsguard.model.fact import FACT_NAMES, FactName, Known, Origin, OriginKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 VARIABLE = "DSGUARD_CONTRACT"
 """The environment variable in which a launch finds its contract: the JSON itself, or a path."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 from packaging.version import Version
 
-from dsguard.facts.blocks import Block
-from dsguard.facts.case import Case
 from dsguard.model.fact import Known
 from dsguard.schema.optimizers import DEEPSPEED_OPTIMIZERS, torch_optimizers
+
+if TYPE_CHECKING:
+    from dsguard.facts.blocks import Block
+    from dsguard.facts.case import Case
 
 CPU_DEVICES = ("cpu", "nvme")
 

@@ -7,16 +7,20 @@ parallelism through the config does not divide it. A Megatron-style ``mpu`` is t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.facts.values import is_count, is_number, written
 from dsguard.frontends.requests import PARALLEL_FLAGS, Requests
-from dsguard.launch.context import Argument, LaunchContext
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
-from dsguard.model.tree import Document
 from dsguard.script.declaration import Constant, FromArgument
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from dsguard.launch.context import Argument, LaunchContext
+    from dsguard.model.tree import Document
+    from dsguard.script.script import Script
 
 
 class ParallelSizes(Struct, frozen=True):

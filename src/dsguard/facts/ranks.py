@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.frontends.base import FrontEnd, FrontEndName
-from dsguard.frontends.requests import Request, Requests
 from dsguard.launch.context import LaunchContext, LauncherName
 from dsguard.launch.counts import product
 from dsguard.model.fact import Fact, Known, Unknown
+
+if TYPE_CHECKING:
+    from dsguard.frontends.requests import Request, Requests
 
 
 def processes(launch: LaunchContext | None, front_end: FrontEnd | None, requests: Requests) -> Fact:

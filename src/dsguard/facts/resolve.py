@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from packaging.version import Version
@@ -46,7 +44,12 @@ from dsguard.schema.placeholder import is_placeholder
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import may_be_deepspeed
 from dsguard.schema.validate import validate
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from dsguard.script.script import Script
 
 NO_ELASTICITY_SINCE = Version("0.19.8")
 """From this release the elasticity block is refused."""

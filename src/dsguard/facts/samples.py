@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dsguard.facts.equation import BatchFailure, number
 from dsguard.frontends.base import FrontEnd, FrontEndName
-from dsguard.frontends.requests import Requests
 from dsguard.model.fact import Fact, FactName, Known, Origin, OriginKind, Unknown
 from dsguard.model.finding import Confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.frontends.requests import Requests
 
 _MICRO = "train_micro_batch_size_per_gpu"
 

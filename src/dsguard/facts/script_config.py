@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from dsguard.frontends.requests import Requests
-from dsguard.model.source import Location, Span
 from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar, join_pointer
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.lookup import argument_value
 from dsguard.script.loop.description import Config, DictEntry, DictLiteral
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.frontends.requests import Requests
+    from dsguard.model.source import Location, Span
+    from dsguard.script.script import Script
 
 _PLAIN = (str, int, float, bool, type(None))
 

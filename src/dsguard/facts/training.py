@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
 from dsguard.facts.values import block, has, is_number, unfilled, written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE, FrontEnd, FrontEndName
-from dsguard.frontends.requests import Requests
 from dsguard.model.fact import (
     Candidate,
     Conflict,
@@ -21,8 +20,11 @@ from dsguard.model.fact import (
     OriginKind,
     Unknown,
 )
-from dsguard.model.tree import Document
 from dsguard.schema.placeholder import is_placeholder
+
+if TYPE_CHECKING:
+    from dsguard.frontends.requests import Requests
+    from dsguard.model.tree import Document
 
 Settle = Callable[[str], "Fact | None"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchEquation, solve
 from dsguard.facts.samples import samples_per_step
 from dsguard.model.fact import Fact, FactName, Known
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
 
 BATCH_KEYS: dict[str, FactName] = {
     "train_batch_size": "train_batch_size",

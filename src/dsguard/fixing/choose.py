@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Edit, Finding, Fix, Safety
-from dsguard.model.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dsguard.model.source import Source
 
 
 def is_applicable(finding: Finding, source: Source, *, unsafe: bool) -> bool:

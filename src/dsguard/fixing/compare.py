@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from dsguard.model.tree import Document, leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def changed_pointers(before: Document, after: Document) -> list[str]:

@@ -7,18 +7,22 @@ before. A pass that would change more than its fixes name is a fault of dsguard,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from dsguard.fixing.choose import apply, is_applicable, together
 from dsguard.fixing.compare import changed_pointers, comment_texts, outside
-from dsguard.model.finding import Finding
-from dsguard.model.source import Source
-from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dsguard.model.finding import Finding
+    from dsguard.model.source import Source
+    from dsguard.model.tree import Document
 
 MAX_PASSES = 100
 """Fixes that meet take turns, one a pass; more passes than this never come to an end."""

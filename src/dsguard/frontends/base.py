@@ -8,11 +8,12 @@ DeepSpeed is handed.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from dsguard.model.fact import Candidate, Fact
+if TYPE_CHECKING:
+    from dsguard.model.fact import Candidate, Fact
 
 
 class FrontEndName(str, Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from packaging.version import Version
+from typing import TYPE_CHECKING
 
 from dsguard.frontends.accelerate import Accelerate
 from dsguard.frontends.base import FrontEnd, FrontEndName
@@ -14,7 +14,11 @@ from dsguard.launch.jobs import accelerate
 from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from packaging.version import Version
+
+    from dsguard.script.script import Script
 
 
 def front_end(name: FrontEndName, accelerate: Version | None = None) -> FrontEnd:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
@@ -15,6 +14,9 @@ from packaging.version import InvalidVersion, Version
 
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,7 +7,7 @@ something else (``--batch_size``: per process, or for all of them?) with less.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +18,10 @@ from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.lookup import argument_value, expand, framework_value
-from dsguard.script.script import Script, SetupCall
 from dsguard.script.training_arguments import framework_default
+
+if TYPE_CHECKING:
+    from dsguard.script.script import Script, SetupCall
 
 
 class Request(Struct, frozen=True):

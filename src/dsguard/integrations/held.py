@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.integrations.pace import Pace
 from dsguard.runtime import Guard, guard
 from dsguard.runtime.expectation import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LOGGER = logging.getLogger("dsguard.guard")
 

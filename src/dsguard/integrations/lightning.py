@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dsguard.integrations.held import HeldTraining
-from dsguard.runtime import Guard
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
+
+    from dsguard.runtime import Guard
 else:
     try:
         from lightning.pytorch.callbacks import Callback

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from dsguard.runtime import Guard, Summary
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime import Guard, Summary
 
 PREFIX = "dsguard/"
 

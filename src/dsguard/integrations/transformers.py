@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import Trainer, TrainerCallback
 
 from dsguard.integrations.held import HeldTraining
 from dsguard.integrations.pace import PREFIX
-from dsguard.runtime import Guard
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from dsguard.runtime import Guard
 
 
 class GuardCallback(TrainerCallback):

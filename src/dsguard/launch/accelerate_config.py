@@ -7,16 +7,20 @@ Accelerate reads it with PyYAML, or as JSON by its suffix. Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, LaunchTrouble, TroubleKind
 from dsguard.launch.jobs.keys import key_argument, members, text_of
 from dsguard.launch.jobs.load import JobFileError, load_job
-from dsguard.launch.scan import Scan
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dsguard.launch.scan import Scan
 
 _KEYS = """
     command_file commands compute_environment debug deepspeed_config distributed_type

@@ -9,11 +9,14 @@ Source: Python's ``argparse`` documentation, "Arguments containing -".
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, Command, ScriptArguments, Word
 from dsguard.launch.words import hidden_part
 from dsguard.model.source import Location, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _NEGATIVE_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|-(inf|nan)$", re.IGNORECASE)
 _FLAG = re.compile(r"(--?[^\s=]+)(?:=(.*))?$", re.DOTALL)

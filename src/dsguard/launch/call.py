@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from packaging.version import Version
 
 from dsguard.launch.arguments import read_arguments
 from dsguard.launch.context import (
@@ -20,10 +18,17 @@ from dsguard.launch.context import (
 )
 from dsguard.launch.counts import Counts
 from dsguard.launch.environ import NO_ENVIRON, Environ
-from dsguard.launch.scan import Scan
 from dsguard.model.fact import Known, Origin, OriginKind
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from packaging.version import Version
+
+    from dsguard.launch.scan import Scan
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 
 class Surroundings(Struct, frozen=True):

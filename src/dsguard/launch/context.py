@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -13,10 +12,12 @@ from dsguard.launch.shell.split import split_commands
 from dsguard.launch.words import ShellSyntaxError, Word
 from dsguard.model.fact import Fact, Origin, OriginKind
 from dsguard.model.source import Location, Source, Span
-from dsguard.model.tree import Document
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from dsguard.launch.jobs.job import Job
+    from dsguard.model.tree import Document
 
 __all__ = [
     "Argument",

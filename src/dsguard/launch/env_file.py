@@ -7,12 +7,15 @@ multi-node back end starts the processes: ``deepspeed/launcher/runner.py``, ``ma
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, LaunchTrouble
 from dsguard.model.source import Location, Span
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_NAME = ".deepspeed_env"
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from dsguard.launch.context import Argument
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location, Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 READ = re.compile(
     r"CUDA_VISIBLE_DEVICES|DS_ENV_FILE|PET_\w+|RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR"

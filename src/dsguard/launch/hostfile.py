@@ -6,7 +6,7 @@ Read as ``deepspeed/launcher/runner.py`` (``_parse_hostfile``) reads it.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from dsguard.launch.context import LaunchTrouble, TroubleKind
 from dsguard.model.source import Location, Source, Span
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import read_regular
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_HOSTFILE = "/job/hostfile"
 """Where ``deepspeed`` looks without ``--hostfile``."""

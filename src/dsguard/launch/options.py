@@ -6,15 +6,17 @@ Python programs, :mod:`~dsguard.launch.scan_getopt` for C programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 from packaging.version import Version
 
 from dsguard.launch.arguments import flag_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 class Option(Struct, frozen=True):

@@ -7,7 +7,7 @@ off, one after the other, until the words start with something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from dsguard.launch.context import Argument, Command, ShellSyntaxError, Word
 from dsguard.launch.options import OptionTable, getopt
 from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.launch.shell.split import split_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 class _Prefix(Struct, frozen=True):

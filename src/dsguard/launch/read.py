@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -27,6 +27,9 @@ from dsguard.launch.prefixes import program_name, strip_prefixes
 from dsguard.launch.scan import Scan
 from dsguard.launch.words import hidden_part
 from dsguard.model.fact import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Surroundings", "read_launch"]
 

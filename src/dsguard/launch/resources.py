@@ -7,17 +7,19 @@ Decides in the order of ``deepspeed/launcher/runner.py`` (``main``, ``parse_reso
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from dsguard.launch.arguments import hidden_reason
 from dsguard.launch.context import Argument, LaunchTrouble, TroubleKind
 from dsguard.launch.counts import Counts, counted, default
-from dsguard.launch.hostfile import Hostfile
 from dsguard.launch.slots import Hosts, RefusedError, Slots, select
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
-from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from dsguard.launch.hostfile import Hostfile
+    from dsguard.model.source import Location
 
 _WHOLE_POOL_BACKENDS = ("openmpi", "mpich", "impi", "mvapich")
 _EQUAL_SLOTS_BACKENDS = ("mpich", "impi", "mvapich")

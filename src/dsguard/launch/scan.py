@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from dsguard.launch.arguments import hidden_reason
-from dsguard.launch.context import Argument, Command, LaunchTrouble, Word
-from dsguard.launch.options import OptionTable
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.context import Argument, Command, LaunchTrouble, Word
+    from dsguard.launch.options import OptionTable
 
 _LARGEST = 10**9
 """A count above this is a slip of the keyboard; no arithmetic is done with it."""

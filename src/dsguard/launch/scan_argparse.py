@@ -8,14 +8,17 @@ Source: CPython ``Lib/argparse.py`` (``_parse_optional``, ``_get_option_tuples``
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dsguard.launch.arguments import alone, flag_name, joined, separate
 from dsguard.launch.context import Argument, Command, LaunchTrouble, TroubleKind, Word
-from dsguard.launch.options import Option, OptionTable
 from dsguard.launch.scan import Scan, Scanner
 from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.options import Option, OptionTable
 
 
 def scan_argparse(command: Command, words: Sequence[Word], table: OptionTable) -> Scan:

@@ -5,12 +5,16 @@ Source: POSIX.1-2017, Utility Conventions, section 12.2, with GNU long options.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dsguard.launch.arguments import alone, joined, separate
-from dsguard.launch.context import Argument, Command, Word
-from dsguard.launch.options import Option, OptionTable
 from dsguard.launch.scan import Scan, Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.context import Argument, Command, Word
+    from dsguard.launch.options import Option, OptionTable
 
 
 def scan_getopt(command: Command, words: Sequence[Word], table: OptionTable) -> Scan:

@@ -6,12 +6,14 @@ As ``deepspeed/launcher/runner.py`` (``parse_node_config_list``, ``parse_resourc
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from dsguard.launch.context import LaunchTrouble, TroubleKind
-from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
 
 
 class Slots(Struct, frozen=True):

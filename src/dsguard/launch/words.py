@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dsguard.model.source import Span
+if TYPE_CHECKING:
+    from dsguard.model.source import Span
 
 
 class Word(NamedTuple):

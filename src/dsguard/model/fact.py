@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from dsguard.model.source import Location
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
 
 FactName: TypeAlias = Literal[
     "deepspeed_version",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from dsguard.model.fact import FactName, Known, Origin
-from dsguard.model.source import Location
+if TYPE_CHECKING:
+    from dsguard.model.fact import FactName, Known, Origin
+    from dsguard.model.source import Location
 
 
 class Severity(str, Enum):

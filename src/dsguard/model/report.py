@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from dsguard.model.directive import Directive
-from dsguard.model.fact import FactName, Facts
-from dsguard.model.finding import Finding, Safety, Severity
+if TYPE_CHECKING:
+    from dsguard.model.directive import Directive
+    from dsguard.model.fact import FactName, Facts
+    from dsguard.model.finding import Finding, Safety, Severity
 
 
 class TargetOrigin(str, Enum):

@@ -8,12 +8,10 @@ lists the rules: they are found by walking :mod:`dsguard.rules`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from msgspec import Struct
 
-from dsguard.model.fact import FactName
 from dsguard.model.finding import (
     Because,
     Confidence,
@@ -22,7 +20,12 @@ from dsguard.model.finding import (
     Fix,
     Severity,
 )
-from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.model.fact import FactName
+    from dsguard.model.source import Location
 
 CaseT = TypeVar("CaseT")
 

@@ -6,13 +6,15 @@ The readers build this tree; everything after them asks it for values by JSON po
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from dsguard.model.source import Location, Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 Part: TypeAlias = Literal["key", "value", "member"]
 

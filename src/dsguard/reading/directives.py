@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from dsguard.model.directive import Directive, NamedRule
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 MARK = "dsguard:"
 """What every directive holds: a text without it needs no further look."""

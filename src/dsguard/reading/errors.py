@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dsguard.model.source import Location
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
 
 
 class ReadError(Exception):

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import DeviationKind, Scalar
 from dsguard.reading.errors import HjsonCrashError, HjsonSyntaxError
 from dsguard.reading.lexis import TO_LINE_END, pass_over
-from dsguard.reading.strict import Deviations
 from dsguard.reading.strings import MultilineReader, QuotedString, read_quoted
+
+if TYPE_CHECKING:
+    from dsguard.reading.strict import Deviations
 
 # A word is a literal or a number only where one of these follows; otherwise it is the
 # beginning of a string that runs to the end of the line.

@@ -12,14 +12,16 @@ mappings and sequences is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 MAX_CHARACTERS = 1 << 20
 """A longer text is refused: it is no file of settings."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
+from typing import TYPE_CHECKING
 
-from dsguard.model.record import Real, StepLine
+if TYPE_CHECKING:
+    from dsguard.model.record import Real, StepLine
 
 UNKNOWN = math.nan
 _LONGEST = 1e12

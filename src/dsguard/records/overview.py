@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from dsguard.model.record import FoundLine
 from dsguard.records.report import (
     Overview,
     RankTokens,
@@ -17,7 +15,12 @@ from dsguard.records.report import (
     Violation,
     WindowKind,
 )
-from dsguard.records.run import RecordedRun, Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dsguard.model.record import FoundLine
+    from dsguard.records.run import RecordedRun, Stretch
 
 _KINDS = 50
 """Different windows and batches that are listed; the rest are counted together."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -22,6 +20,10 @@ from dsguard.model.record import (
     SummaryLine,
 )
 from dsguard.records.columns import Columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 LINES: TypeAdapter[Line] = TypeAdapter(
     Annotated[HeaderLine | StepLine | SummaryLine, Field(discriminator="kind")]

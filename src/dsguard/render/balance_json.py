@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from pydantic import TypeAdapter
 
-from dsguard.data.comparison import Comparison, Lengths
-from dsguard.data.report import Audit
 from dsguard.records.schema import published_schema
+
+if TYPE_CHECKING:
+    from dsguard.data.comparison import Comparison, Lengths
+    from dsguard.data.report import Audit
 
 
 class WayReport(Struct, frozen=True):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.data.comparison import Comparison
-from dsguard.data.report import Audit
 from dsguard.render.balance_words import (
     ABOUT,
     COLUMNS,
@@ -21,6 +19,12 @@ from dsguard.render.balance_words import (
 from dsguard.render.html import html_page
 from dsguard.render.html.escaping import safe
 from dsguard.render.run_wording import amount, number, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.data.comparison import Comparison
+    from dsguard.data.report import Audit
 
 _WIDTH, _HEIGHT = 1000, 120
 """The drawing's own units; a chart is as wide as the page."""

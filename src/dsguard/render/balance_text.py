@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from dsguard.data.comparison import Comparison
-from dsguard.data.report import Audit
 from dsguard.render.balance_words import (
     ABOUT,
     COLUMNS,
@@ -22,6 +19,12 @@ from dsguard.render.balance_words import (
 )
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.data.comparison import Comparison
+    from dsguard.data.report import Audit
 
 _LABEL = 16
 _BAR = 56

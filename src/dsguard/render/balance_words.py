@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dsguard.data.comparison import Comparison
-from dsguard.data.report import Audit
+from typing import TYPE_CHECKING
+
 from dsguard.render.run_wording import amount, number, short
+
+if TYPE_CHECKING:
+    from dsguard.data.comparison import Comparison
+    from dsguard.data.report import Audit
 
 ABOUT = {
     "yours": "the batches of the file",

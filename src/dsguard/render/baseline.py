@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dsguard.baseline import Baseline
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, paint
 from dsguard.render.wording import counted
+
+if TYPE_CHECKING:
+    from dsguard.baseline import Baseline
 
 
 def render_baseline(baseline: Baseline, *, color: bool, unicode: bool) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from dsguard.model.fact import Candidate, Conflict, FactName, Known, Unknown
-from dsguard.model.report import Check
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, paint
 from dsguard.render.values import show_value
 from dsguard.render.wording import said_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.report import Check
 
 
 def render_chain(check: Check, name: FactName, *, color: bool, unicode: bool) -> str:

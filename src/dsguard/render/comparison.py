@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dsguard.comparing import Difference
-from dsguard.facts.contract import Contract
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, paint
 from dsguard.render.values import show_value
 from dsguard.render.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from dsguard.comparing import Difference
+    from dsguard.facts.contract import Contract
 
 
 def render_comparison(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dsguard.model.report import Report
+from typing import TYPE_CHECKING
+
 from dsguard.render.characters import sentence
 from dsguard.render.order import findings_in_order
 from dsguard.render.wording import place
+
+if TYPE_CHECKING:
+    from dsguard.model.report import Report
 
 
 def render_concise(report: Report, *, unicode: bool = True) -> str:

@@ -6,14 +6,11 @@ guard reads a contract without pydantic (:mod:`dsguard.facts.contract`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from dsguard import __version__
-from dsguard.model.fact import FactName
-from dsguard.model.report import Check
 from dsguard.render.json_report import (
     FactV1,
     Part,
@@ -24,6 +21,12 @@ from dsguard.render.json_report import (
     published_schema,
 )
 from dsguard.render.values import json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dsguard.model.fact import FactName
+    from dsguard.model.report import Check
 
 
 class InputV1(Part):

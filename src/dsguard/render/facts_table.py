@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -21,11 +20,15 @@ from dsguard.model.fact import (
     Origin,
     Unknown,
 )
-from dsguard.model.report import Check
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, console, paint, written
 from dsguard.render.values import show_value
 from dsguard.render.wording import check_name, counted, place, said_by
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.model.report import Check
 
 _GROUP_STARTS = ("world_size", "train_batch_size", "gradient_clipping", "optimizer")
 """A blank row goes before these: versions and launch, sizes, batch, precision, optimizer."""

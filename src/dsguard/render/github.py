@@ -5,11 +5,15 @@ https://docs.github.com/actions/reference/workflows-and-actions/workflow-command
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dsguard.model.finding import Finding, Severity
-from dsguard.model.report import Failure, Report
 from dsguard.render.characters import sentence, visible
 from dsguard.render.order import distinct_findings
 from dsguard.render.wording import failed, notes, place
+
+if TYPE_CHECKING:
+    from dsguard.model.report import Failure, Report
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

@@ -7,7 +7,7 @@ Readers must ignore keys they do not know: later releases may add some.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 from pydantic.json_schema import GenerateJsonSchema
@@ -25,10 +25,12 @@ from dsguard.model.fact import (
 )
 from dsguard.model.finding import Confidence, Consequence, Finding, Fix, Safety, Severity
 from dsguard.model.report import Check, Report, TargetOrigin
-from dsguard.model.source import Location
 from dsguard.render.order import file_of, findings_in_order
 from dsguard.render.rule_page import rule_url
 from dsguard.render.values import json_text, json_value
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
 
 VALUE = (
     "Any JSON value. NaN and the infinities are the strings NaN, Infinity and -Infinity;"

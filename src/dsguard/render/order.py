@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.model.finding import Finding
-from dsguard.model.report import Check, Report
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.finding import Finding
+    from dsguard.model.report import Check, Report
 
 
 def findings_in_order(report: Report) -> list[tuple[int, Finding]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from io import StringIO
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.text import Text
 
 from dsguard.model.finding import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.text import Text
 
 SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 FRAME = "blue"

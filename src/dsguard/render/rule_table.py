@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from dsguard.model.rule import RuleMeta
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, SEVERITY, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.model.rule import RuleMeta
 
 
 def render_rules(

@@ -7,14 +7,17 @@ and highest value. Steps that are out of the ordinary are all kept, one by one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.records.buckets import Buckets, buckets, edges
 from dsguard.records.overview import gravity, off, step_seconds
-from dsguard.records.report import Overview
-from dsguard.records.run import RecordedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dsguard.records.report import Overview
+    from dsguard.records.run import RecordedRun
 
 BUCKETS = 1200
 _LINES = 8

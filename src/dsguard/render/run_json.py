@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dsguard.records.report import Overview
+from typing import TYPE_CHECKING
+
 from dsguard.records.schema import OVERVIEW
 from dsguard.render.values import printable_json
+
+if TYPE_CHECKING:
+    from dsguard.records.report import Overview
 
 
 def render_run_json(told: Overview) -> str:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
 from dsguard.model.finding import Severity
 from dsguard.records.buckets import buckets, edges
 from dsguard.records.overview import gravity, off
-from dsguard.records.report import Overview, Spread, Violation
-from dsguard.records.run import RecordedRun
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint
 from dsguard.render.run_wording import (
@@ -26,6 +23,12 @@ from dsguard.render.run_wording import (
     setting,
     window,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dsguard.records.report import Overview, Spread, Violation
+    from dsguard.records.run import RecordedRun
 
 _LEVELS = {True: "▁▂▃▄▅▆▇█", False: "_.-=+*#@"}
 _LABEL = 15

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dsguard.records.report import Start, Violation, WindowKind
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dsguard.records.report import Start, Violation, WindowKind
 
 
 def number(value: float) -> str:

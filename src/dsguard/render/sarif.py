@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from dsguard import __version__
 from dsguard.model.finding import Finding, Fix, Severity
-from dsguard.model.report import Check, Report
 from dsguard.model.source import Location, Source, Span
 from dsguard.render.order import distinct_findings
 from dsguard.render.rule_page import HOME, rule_url
 from dsguard.render.values import json_text
 from dsguard.render.wording import failed, notes, place, reason
 from dsguard.rules import find_rule, page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.model.report import Check, Report
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

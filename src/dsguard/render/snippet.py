@@ -6,17 +6,20 @@ escaped control character as many as its escape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from dsguard.model.source import Source, Span
 from dsguard.render.characters import ellipsis, visible
 from dsguard.render.paint import REASON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dsguard.model.source import Source, Span
 
 GAP = "..."
 """The gutter of a row that stands for lines left out."""

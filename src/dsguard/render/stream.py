@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class ColorChoice(str, Enum):

@@ -7,8 +7,8 @@ come from, and a way out, in the manner of rustc and ruff. No line is ever wrapp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 from rich.cells import cell_len, set_cell_size
@@ -23,6 +23,9 @@ from dsguard.render.paint import FAINT, FRAME, GOOD, SEVERITY, paint
 from dsguard.render.snippet import GAP, Mark, draw
 from dsguard.render.wording import check_name, counted, failed, notes, place, reason
 from dsguard.schema.keys import NEWEST_KNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _UNLIMITED = 160
 """Where a source line is cut when there is no terminal: a config may be one line of 100 kB."""

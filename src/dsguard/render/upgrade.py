@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from dsguard.model.fact import Fact, Known, Unknown
-from dsguard.model.finding import Finding
 from dsguard.render.characters import sentence
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint
 from dsguard.render.values import show_value
 from dsguard.render.wording import check_name, counted, place
-from dsguard.upgrading import Upgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.finding import Finding
+    from dsguard.upgrading import Upgrade
 
 
 def render_upgrade(upgrade: Upgrade, *, color: bool, unicode: bool) -> str:

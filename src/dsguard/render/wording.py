@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Confidence, Finding, Fix, Safety
-from dsguard.model.report import Check, Failure
-from dsguard.model.source import Location
 from dsguard.render.values import show_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.report import Check, Failure
+    from dsguard.model.source import Location
 
 _SURROUNDINGS = {
     OriginKind.LAUNCH: "launch",

@@ -10,10 +10,12 @@ import importlib
 import pkgutil
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.case import Case
 from dsguard.model.rule import Rule
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
 
 CRASH = "internal-error"
 """The rule under whose name a crash is reported."""

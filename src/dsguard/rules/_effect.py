@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchEquation, number
 from dsguard.facts.what_if import BATCH_KEYS, batch_with, samples_with
 from dsguard.model.fact import Known, Origin, OriginKind
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
 
 
 def effect(case: Case, batch: BatchEquation) -> str:

@@ -6,18 +6,20 @@ import difflib
 import os
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from dsguard.runtime.contracts import ContractGiven, contract_of_run
 from dsguard.runtime.engines import data_parallel, deepspeed
-from dsguard.runtime.expectation import Expected
 from dsguard.runtime.place import here
 from dsguard.runtime.plan import Plan
 from dsguard.runtime.reporting import Notebook, OnViolation
 from dsguard.runtime.rule import GuardRule, all_guard_rules
-from dsguard.runtime.session import Guard
 from dsguard.runtime.sinks import Record, sinks_of
 from dsguard.runtime.unwrap import unwrapped
+
+if TYPE_CHECKING:
+    from dsguard.runtime.expectation import Expected
+    from dsguard.runtime.session import Guard
 
 
 class _Kind(Protocol):

@@ -6,12 +6,15 @@ own time: the counts stay there until the ranks are compared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dsguard.runtime.ranks import all_ranks, device_of_collectives
 from dsguard.runtime.tokens import count_tokens, padding_mask
-from dsguard.runtime.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime.windows import Window
 
 _UNKNOWN = -1
 

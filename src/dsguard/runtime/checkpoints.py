@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard import __version__
 from dsguard.facts.contract import (
@@ -21,7 +20,11 @@ from dsguard.facts.contract import (
 )
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.runtime.loaded import release_of
-from dsguard.runtime.windows import Windows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dsguard.runtime.windows import Windows
 
 
 @dataclass(frozen=True)

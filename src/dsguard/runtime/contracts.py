@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dsguard.facts.contract import VARIABLE, Contract, ContractError, read_contract
-from dsguard.model.fact import FactName, Known
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.model.fact import FactName, Known
 
 ContractGiven: TypeAlias = "Contract | str | os.PathLike[str] | None"
 """What ``guard(contract=…)`` takes."""

@@ -7,16 +7,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dsguard.facts.equation import solve
 from dsguard.facts.values import is_count, is_number, written
 from dsguard.model.fact import Fact, FactName, Known, Origin, OriginKind
-from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_path
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
 
 
 @dataclass(frozen=True)

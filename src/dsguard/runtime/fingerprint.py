@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.runtime.later import Later
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dsguard.runtime.later import Later
 
 _PARAMETERS = 6
 _ELEMENTS = 64

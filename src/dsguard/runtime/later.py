@@ -8,8 +8,10 @@ that it is there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WAITING = 8
 """Numbers that may be under way; more are dropped, they are samples anyway."""

@@ -9,9 +9,12 @@ import linecache
 import os
 import sys
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 from dsguard.model.source import Location, Source, Span
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _NOT_THE_SCRIPT = frozenset(
     {

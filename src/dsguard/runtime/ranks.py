@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dsguard.runtime.windows import Windows
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dsguard.runtime.windows import Windows
 
 _attached = itertools.count()
 

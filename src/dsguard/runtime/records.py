@@ -7,20 +7,22 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dsguard import __version__
-from dsguard.model.fact import FactName
-from dsguard.model.finding import Finding
 from dsguard.model.record import FoundLine, HeaderLine, StepLine, SummaryLine, real
-from dsguard.runtime.gauges import Gauges
 from dsguard.runtime.later import Later
 from dsguard.runtime.loaded import release_of
-from dsguard.runtime.run import Engine
-from dsguard.runtime.sink import Sink
-from dsguard.runtime.summary import Summary
 from dsguard.runtime.tokens import count_tokens
-from dsguard.runtime.windows import Window, Windows
+
+if TYPE_CHECKING:
+    from dsguard.model.fact import FactName
+    from dsguard.model.finding import Finding
+    from dsguard.runtime.gauges import Gauges
+    from dsguard.runtime.run import Engine
+    from dsguard.runtime.sink import Sink
+    from dsguard.runtime.summary import Summary
+    from dsguard.runtime.windows import Window, Windows
 
 _HELD = 8
 """Records that wait for their gradient norm at most; what has not come by then is left out."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from dsguard.model.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OnViolation: TypeAlias = Literal["warn", "raise", "record"]
 

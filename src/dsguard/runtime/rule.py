@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, Rule, RuleMeta
 from dsguard.runtime.moments import Moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.model.finding import Finding, Severity
 
 MomentT = TypeVar("MomentT", bound=Moment)
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.model.finding import Finding
 from dsguard.runtime.balance import Balance, BalanceMeter
 from dsguard.runtime.engines.tap import Tap
-from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.gauges import Gauges, RateOnly
 from dsguard.runtime.moments import (
     Attached,
@@ -21,14 +17,21 @@ from dsguard.runtime.moments import (
     EpochEnded,
     RanksCompared,
 )
-from dsguard.runtime.plan import Plan
 from dsguard.runtime.ranks import OneVoice, RankStore, counts_apart, rank_and_world_size
 from dsguard.runtime.records import Recorder
-from dsguard.runtime.reporting import Notebook
 from dsguard.runtime.run import Engine, Run
 from dsguard.runtime.summary import Summary
 from dsguard.runtime.watch import Watch
-from dsguard.runtime.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from dsguard.model.finding import Finding
+    from dsguard.runtime.expectation import Expectation
+    from dsguard.runtime.plan import Plan
+    from dsguard.runtime.reporting import Notebook
+    from dsguard.runtime.windows import Window
 
 _SECONDS_FOR_RANKS = 10.0
 _RECORDS = "the training and the other checks go on; see the place that guard(record=...) names"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dsguard.model.record import HeaderLine, StepLine, SummaryLine
-from dsguard.runtime.gauges import Gauges
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dsguard.model.record import HeaderLine, StepLine, SummaryLine
+    from dsguard.runtime.gauges import Gauges
 
 
 class Sink:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dsguard.model.record import HeaderLine, Line, StepLine, SummaryLine
-from dsguard.runtime.gauges import Gauges
 from dsguard.runtime.sink import Sink
 from dsguard.runtime.trackers import TrackerSink, WriterSink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dsguard.model.record import HeaderLine, Line, StepLine, SummaryLine
+    from dsguard.runtime.gauges import Gauges
 
 Record: TypeAlias = (
     "str | os.PathLike[str] | Callable[[dict[str, Any]], None] | Any | Iterable[Any] | None"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from dsguard.runtime.windows import Windows
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime.windows import Windows
 
 
 @dataclass(frozen=True)

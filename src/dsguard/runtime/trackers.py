@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.model.record import HeaderLine, StepLine, SummaryLine
-from dsguard.runtime.gauges import Gauges
 from dsguard.runtime.sink import Sink
+
+if TYPE_CHECKING:
+    from dsguard.model.record import HeaderLine, StepLine, SummaryLine
+    from dsguard.runtime.gauges import Gauges
 
 
 class WriterSink(Sink):

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dsguard.model.finding import Consequence, Finding
 from dsguard.model.rule import Reporter
-from dsguard.runtime.moments import Moment
 from dsguard.runtime.place import here
 from dsguard.runtime.reporting import GuardViolation, Notebook
-from dsguard.runtime.rule import GuardRule
 from dsguard.runtime.rules.guard_fault import guard_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from dsguard.runtime.moments import Moment
+    from dsguard.runtime.rule import GuardRule
 
 ResultT = TypeVar("ResultT")
 

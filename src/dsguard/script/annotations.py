@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from dsguard.script.declaration import Constant
-from dsguard.script.expressions import Expressions
 from dsguard.script.objects import Class, External
-from dsguard.script.scope import Scope
+
+if TYPE_CHECKING:
+    from dsguard.script.expressions import Expressions
+    from dsguard.script.scope import Scope
 
 _DEEPEST = 16
 

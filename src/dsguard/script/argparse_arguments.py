@@ -6,13 +6,11 @@ Source: Python's ``argparse`` documentation and ``argparse.py``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import (
     External,
     Parser,
@@ -21,9 +19,15 @@ from dsguard.script.objects import (
     members_of,
     text_of,
 )
-from dsguard.script.reading import Reading
-from dsguard.script.script import ParserKind
 from dsguard.script.written import as_parsed, type_name, written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.model.source import Location
+    from dsguard.script.module import LocalModule
+    from dsguard.script.reading import Reading
+    from dsguard.script.script import ParserKind
 
 _SWITCHES = {"store_true": True, "store_false": False}
 _SILENT = frozenset({"help"})

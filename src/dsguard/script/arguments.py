@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from dsguard.script.loop.values import Dict
-from dsguard.script.objects import Value
-from dsguard.script.scope import Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dsguard.script.expressions import Expressions
+    from dsguard.script.objects import Value
+    from dsguard.script.scope import Scope
 
 
 class Arguments(Struct, frozen=True):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dsguard.model.source import Location
 from dsguard.script import constants
 from dsguard.script.argparse_arguments import (
     add_argument,
@@ -39,14 +37,17 @@ from dsguard.script.objects import (
     text_of,
 )
 from dsguard.script.reading import CommandFunction
-from dsguard.script.scope import Scope
 from dsguard.script.script import ParserKind, SetupCall
 from dsguard.script.setups import setup_class
 from dsguard.script.typer_parameters import typer_declarations
 from dsguard.script.written import written
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.model.source import Location
     from dsguard.script.interpreter import Interpreter
+    from dsguard.script.scope import Scope
 
 _GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group"})
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})

@@ -7,12 +7,16 @@ value; else the spelling with the most dashes, the first of several).
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import External, Value, constant_of, text_of
 from dsguard.script.written import as_parsed, type_name, written
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.script.module import LocalModule
 
 _TYPES = {"INT": "int", "FLOAT": "float", "STRING": "str", "BOOL": "bool", "IntRange": "int"}
 _INFERRED = (bool, int, float, str)

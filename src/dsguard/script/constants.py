@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.script.declaration import Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _MOST_BITS = 4096
 _MOST_CHARACTERS = 10_000

@@ -8,18 +8,20 @@ classes that are decorated count.
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from dsguard.script.annotations import Shape, shape_of
 from dsguard.script.declaration import Constant, Unreadable
-from dsguard.script.expressions import Expressions
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import Class, External, Value, constant_of
-from dsguard.script.scope import Scope
 from dsguard.script.training_arguments import FRAMEWORK_CLASSES, TRAINING_ARGUMENTS_NAMES
 from dsguard.script.written import written
+
+if TYPE_CHECKING:
+    from dsguard.script.expressions import Expressions
+    from dsguard.script.module import LocalModule
+    from dsguard.script.scope import Scope
 
 _PLAIN_BASES = frozenset({"object", "ABC", "Generic", "Protocol"})
 _NO_FIELDS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})

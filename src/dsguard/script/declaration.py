@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from dsguard.model.source import Location
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
 
 
 class Constant(Struct, frozen=True):

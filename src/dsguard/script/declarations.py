@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.script.declaration import Declaration, Default
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from dsguard.script.declaration import Declaration, Default
 
 
 class Declarations:

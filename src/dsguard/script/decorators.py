@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from dsguard.script.arguments import Arguments
 from dsguard.script.click_options import click_argument, click_option
-from dsguard.script.declaration import Declaration
-from dsguard.script.expressions import Expressions
 from dsguard.script.objects import App, External, Function, Method, Value
 from dsguard.script.reading import CommandFunction, Reading
 from dsguard.script.script import ParserKind
 from dsguard.script.typer_parameters import typer_declarations
+
+if TYPE_CHECKING:
+    from dsguard.script.declaration import Declaration
+    from dsguard.script.expressions import Expressions
 
 _OPTIONS = {"click.option": click_option, "click.argument": click_argument}
 _HARMLESS = frozenset({"click", "torch", "functools", "builtins", "contextlib", "typing"})

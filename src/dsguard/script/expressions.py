@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dsguard.script import constants
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop import operators
 from dsguard.script.loop.dicts import written_dict
 from dsguard.script.loop.methods import Methods, item
-from dsguard.script.loop.notes import Notes
 from dsguard.script.loop.operators import boolean, compare, conditions, negated
 from dsguard.script.loop.values import Batch, Derived, Rank, Remainder, Test
 from dsguard.script.module import LocalModule
@@ -31,6 +30,9 @@ from dsguard.script.objects import (
     truth,
 )
 from dsguard.script.scope import Scope
+
+if TYPE_CHECKING:
+    from dsguard.script.loop.notes import Notes
 
 CallReader: TypeAlias = Callable[[ast.Call, Value, Scope], Value]
 LoadedModules: TypeAlias = Callable[[str], "LocalModule | None"]

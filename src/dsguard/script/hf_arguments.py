@@ -7,18 +7,22 @@ a bool may stand alone or be followed by a truth value, and one that is on by de
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.script.annotations import Shape
 from dsguard.script.argparse_arguments import declare
 from dsguard.script.dataclass_fields import Field, fields_of, framework_of
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable
-from dsguard.script.expressions import Expressions
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import Class, External, Parser, Value, members_of
-from dsguard.script.reading import Reading
 from dsguard.script.written import as_parsed
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator
+
+    from dsguard.script.annotations import Shape
+    from dsguard.script.expressions import Expressions
+    from dsguard.script.module import LocalModule
+    from dsguard.script.reading import Reading
 
 _TRUE = frozenset({"yes", "true", "t", "y", "1"})
 _FALSE = frozenset({"no", "false", "f", "n", "0"})

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dsguard.model.source import Source
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import External, Value
-from dsguard.script.scope import Scope
 from dsguard.script.syntax import UnreadableTextError
 from dsguard.script.training_arguments import FRAMEWORK_CLASSES
+
+if TYPE_CHECKING:
+    from dsguard.script.scope import Scope
 
 ModuleFinder: TypeAlias = Callable[[str], Source | None]
 """Gives the source of a dotted module name, None for modules that are not the user's own."""

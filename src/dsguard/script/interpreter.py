@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from dsguard.script import constants
 from dsguard.script.arguments import Arguments
@@ -41,7 +41,6 @@ from dsguard.script.loop.values import (
     Turns,
     is_followed,
 )
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import (
     COMPUTED,
     Class,
@@ -54,8 +53,13 @@ from dsguard.script.objects import (
     members_of,
     truth,
 )
-from dsguard.script.reading import Reading
 from dsguard.script.scope import Names, Scope, merged, stored_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dsguard.script.module import LocalModule
+    from dsguard.script.reading import Reading
 
 _MOST_STATEMENTS = 300_000
 _DEEPEST_CALL = 8

@@ -10,13 +10,16 @@ import codecs
 import io
 import stat
 import tokenize
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsguard.model.source import Source
 from dsguard.script.notebook import NotANotebookError, read_notebook
 from dsguard.script.read import read_script
 from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCRIPT_SUFFIXES = (".py", ".ipynb")
 """Files that are read as training scripts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from dsguard.script.training_arguments import (
     framework_default,
     framework_names,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ABBREVIATING = frozenset({ParserKind.ARGPARSE, ParserKind.HF})
 _HELP = ("-h", "--help")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dsguard.model.source import Location, Source
 from dsguard.script.declaration import Constant
 from dsguard.script.scope import Scope
 from dsguard.script.syntax import Places, parse
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location, Source
 
 
 class AttributeStore(NamedTuple):

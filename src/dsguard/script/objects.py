@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from dsguard.script.declaration import Constant, Default, FromArgument, Unreadable
 from dsguard.script.declarations import Declarations
 from dsguard.script.loop.values import Dict, Tracked
-from dsguard.script.script import ParserKind
 
 if TYPE_CHECKING:
     from dsguard.script.module import LocalModule
     from dsguard.script.scope import Scope
+    from dsguard.script.script import ParserKind
 
 
 class External(Struct, frozen=True):

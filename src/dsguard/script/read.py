@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.model.source import Location, Source
 from dsguard.script.declaration import Declaration, Unreadable
-from dsguard.script.imports import ModuleFinder
 from dsguard.script.interpreter import Interpreter
 from dsguard.script.module import LocalModule, attribute_store
-from dsguard.script.objects import Parser
 from dsguard.script.reading import Reading
 from dsguard.script.script import READABLE, ParserKind, Script
 from dsguard.script.syntax import UnreadableTextError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.model.source import Location, Source
+    from dsguard.script.imports import ModuleFinder
+    from dsguard.script.objects import Parser
 
 
 def read_script(source: Source, find_module: ModuleFinder | None = None) -> Script:

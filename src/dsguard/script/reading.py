@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import ast
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from dsguard.script.declaration import Declaration
 from dsguard.script.loop.notes import Notes
-from dsguard.script.module import LocalModule
-from dsguard.script.objects import Class, Parser
 from dsguard.script.script import Gap, ParserKind, SetupCall
+
+if TYPE_CHECKING:
+    import ast
+
+    from dsguard.script.declaration import Declaration
+    from dsguard.script.module import LocalModule
+    from dsguard.script.objects import Class, Parser
 
 
 class CommandFunction(Struct, frozen=True):

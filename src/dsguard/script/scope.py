@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dsguard.script.declaration import Constant, Unreadable
@@ -20,6 +19,8 @@ from dsguard.script.objects import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dsguard.script.module import LocalModule
 
 Names = dict[str, Value]

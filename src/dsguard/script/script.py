@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from dsguard.model.source import Location, Source
-from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
 from dsguard.script.loop.description import Loop
 from dsguard.script.training_arguments import FRAMEWORK_CLASSES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.model.source import Location, Source
+    from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
 
 
 class ParserKind(str, Enum):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dsguard.script.objects import External
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dsguard.script.objects import External
 
 SETUP_CLASSES = {
     "accelerate": ("Accelerator", "GradientAccumulationPlugin", "DeepSpeedPlugin"),

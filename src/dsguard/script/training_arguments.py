@@ -7,12 +7,14 @@ the installed release.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from dsguard.script.declaration import Constant, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class FrameworkDefault(Struct, frozen=True):

@@ -8,16 +8,20 @@ option gets a ``--no-…`` counterpart unless its flags are spelled out.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from dsguard.script.annotations import Shape, shape_of
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable
-from dsguard.script.expressions import Expressions
 from dsguard.script.objects import External, Function, text_of
-from dsguard.script.scope import Scope
 from dsguard.script.written import as_parsed, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.script.expressions import Expressions
+    from dsguard.script.scope import Scope
 
 _INFOS = {"typer.Option": True, "typer.Argument": False}
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from dsguard.script import constants
 from dsguard.script.declaration import Constant, Default, FromArgument, Unreadable
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import COMPUTED, Class, External, Function, Value, constant_of
+
+if TYPE_CHECKING:
+    from dsguard.script.module import LocalModule
 
 _SUPPRESS = "==SUPPRESS=="
 _UNCONVERTED = frozenset({None, "str", "Literal", "Choice"})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from packaging.version import Version
-
-from dsguard.model.source import Span
 from dsguard.model.tree import Document, join_pointer
 from dsguard.schema.history import OLDEST_KNOWN
 from dsguard.schema.keys import KeyInfo, find
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from packaging.version import Version
+
+    from dsguard.model.source import Span
 
 
 def key_at(document: Document, offset: int) -> tuple[str, Span] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 from packaging.version import Version
 from pygls import uris
 from pygls.lsp.server import LanguageServer
-from pygls.workspace import TextDocument
 
 from dsguard import __version__
 from dsguard.api import check_text
@@ -23,6 +22,9 @@ from dsguard.render.wording import fix_title, notes, reason
 from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
 from dsguard.server.hover import explain_key, key_at
 from dsguard.server.positions import to_offset, to_range
+
+if TYPE_CHECKING:
+    from pygls.workspace import TextDocument
 
 _SEVERITY = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,

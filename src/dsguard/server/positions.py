@@ -5,10 +5,14 @@ A client counts lines from 0 and columns in UTF-16 units, unless it agreed on an
 
 from __future__ import annotations
 
-from lsprotocol.types import Position, Range
-from pygls.workspace import PositionCodec
+from typing import TYPE_CHECKING
 
-from dsguard.model.source import Source, Span
+from lsprotocol.types import Position, Range
+
+if TYPE_CHECKING:
+    from pygls.workspace import PositionCodec
+
+    from dsguard.model.source import Source, Span
 
 
 def to_position(source: Source, offset: int, codec: PositionCodec) -> Position:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,6 +19,10 @@ from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path, read_regular
 from dsguard.settings.model import ProjectSettings, RunSettings
 from dsguard.settings.places import TomlPath, place_of, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
-from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.model.directive import Directive, NamedRule
 from dsguard.model.finding import Confidence, Consequence, Finding
-from dsguard.model.report import Check
 from dsguard.model.rule import Reporter
-from dsguard.model.source import Location
 from dsguard.rules import CRASH, did_you_mean, find_rule
-from dsguard.suppression.ignore_at import IgnoreAt
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from datetime import date
+
+    from dsguard.model.directive import Directive, NamedRule
+    from dsguard.model.report import Check
+    from dsguard.model.source import Location
+    from dsguard.suppression.ignore_at import IgnoreAt
 
 
 class _Suppression(ABC):

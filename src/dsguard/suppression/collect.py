@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.launch.context import LaunchContext
 from dsguard.launch.shell.find import comments_of
-from dsguard.model.directive import Directive
-from dsguard.model.source import Source, Span
-from dsguard.model.tree import Document
 from dsguard.reading.comments import python_comments, yaml_comments
 from dsguard.reading.directives import MARK, directives_in
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.launch.context import LaunchContext
+    from dsguard.model.directive import Directive
+    from dsguard.model.source import Source, Span
+    from dsguard.model.tree import Document
+    from dsguard.script.script import Script
 
 
 def collect(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import date
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from dsguard.model.finding import Finding
-from dsguard.model.report import Check
-from dsguard.model.source import Location
 from dsguard.paths import Globs, file_of_finding
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from dsguard.model.finding import Finding
+    from dsguard.model.report import Check
+    from dsguard.model.source import Location
 
 
 class IgnoreAt(Struct, frozen=True):

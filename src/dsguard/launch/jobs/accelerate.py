@@ -8,8 +8,7 @@ Sources: ``accelerate/utils/launch.py`` (``prepare_deepspeed_cmd_env`` exports t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble
 from dsguard.launch.jobs.job import ConfigForm, Job, JobConfig
@@ -18,6 +17,9 @@ from dsguard.launch.launchers.accelerate_options import OPTIONS
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location, Span
 from dsguard.model.tree import Document, Member, Node, Object, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NAME = "accelerate"
 TITLE = "Accelerate"

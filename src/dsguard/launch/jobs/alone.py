@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dsguard.launch.call import Surroundings
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import (
     Command,
     LaunchContext,
@@ -17,6 +18,9 @@ from dsguard.launch.jobs.load import parse_job
 from dsguard.launch.launchers.accelerate import read_config_alone
 from dsguard.model.fact import Unknown
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Surroundings
 
 _NAME = "<job file>"
 

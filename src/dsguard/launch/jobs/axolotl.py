@@ -8,12 +8,16 @@ as strict JSON, or the config itself; either ends in ``TrainingArguments(deepspe
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import filled, is_on, key_arguments, missing, whole
 from dsguard.model.fact import OriginKind
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 NAME = "axolotl"
 TITLE = "axolotl"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
-from dsguard.launch.context import Argument, LaunchContext, Word
 from dsguard.launch.jobs import (
     axolotl,
     llamafactory,
@@ -13,11 +14,14 @@ from dsguard.launch.jobs import (
     training_arguments,
     trl,
 )
-from dsguard.launch.jobs.job import Framework
 from dsguard.launch.jobs.keys import is_on
 from dsguard.launch.jobs.load import SUFFIXES
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.launch.context import Argument, LaunchContext, Word
+    from dsguard.launch.jobs.job import Framework
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 FRAMEWORKS: tuple[Framework, ...] = (
     axolotl,

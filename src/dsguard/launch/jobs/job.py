@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+if TYPE_CHECKING:
+    from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 
 class ConfigForm(str, Enum):

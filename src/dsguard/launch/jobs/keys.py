@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.launch.context import Argument, ScriptArguments
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location
 from dsguard.model.tree import Document, Member, Object, join_pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _INTERPOLATION = re.compile(r"\$\{|\$\(|\{\{|^\$\w|^\s*env:", re.ASCII)
 """What a template engine, OmegaConf or Hydra would replace before the framework sees it."""

@@ -8,6 +8,8 @@ file over it), ``llamafactory/launcher.py``; read, not run. Its defaults are tho
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dsguard.launch.arguments import joined
 from dsguard.launch.context import (
     Argument,
@@ -19,8 +21,10 @@ from dsguard.launch.context import (
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import is_on, key_arguments
 from dsguard.launch.jobs.load import SUFFIXES
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 NAME = "llamafactory"
 TITLE = "LLaMA-Factory"

@@ -6,13 +6,17 @@ DeepSpeed config is named by ``dist_config: {name: deepspeed, config_file: PATH}
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
 from dsguard.launch.jobs import llamafactory
 from dsguard.launch.jobs.job import ConfigForm, Job, JobConfig
 from dsguard.launch.jobs.keys import filled, key_argument, key_arguments, members, missing, whole
 from dsguard.model.fact import Fact, Known
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 NAME = "llamafactory-v1"
 TITLE = "LLaMA-Factory v1"

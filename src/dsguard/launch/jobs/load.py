@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsguard.launch.context import LaunchTrouble, TroubleKind
 from dsguard.model.source import Location, Source
-from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_path
 from dsguard.reading.yaml import YamlSyntaxError, parse_yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dsguard.model.tree import Document
 
 SUFFIXES = (".yaml", ".yml", ".json")
 

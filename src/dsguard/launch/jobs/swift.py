@@ -9,13 +9,16 @@ that the file wins), ``swift/trainers/arguments.py`` (``TrainArgumentsMixin``) a
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import filled, key_arguments, missing, whole
 from dsguard.model.fact import Fact, Known
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 NAME = "swift"
 TITLE = "ms-swift"

@@ -6,12 +6,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import key_arguments, members
 from dsguard.model.source import Location
-from dsguard.model.tree import Document
 from dsguard.reading.yaml import plain_value
+
+if TYPE_CHECKING:
+    from dsguard.model.tree import Document
 
 NAME = "transformers"
 TITLE = "HfArgumentParser"

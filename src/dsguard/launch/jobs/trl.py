@@ -7,11 +7,15 @@ text. Keys that the script does not know go to ``accelerate launch`` where ``trl
 
 from __future__ import annotations
 
-from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
+from typing import TYPE_CHECKING
+
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import filled, is_on, key_arguments, members
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
+
+if TYPE_CHECKING:
+    from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 NAME = "trl"
 TITLE = "TRL"

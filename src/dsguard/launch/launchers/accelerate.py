@@ -7,8 +7,8 @@ A typed option wins over Accelerate's own YAML, which wins over the default. Sou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -37,9 +37,13 @@ from dsguard.launch.resources import Request, allocate
 from dsguard.launch.scan import Scan, sensible
 from dsguard.launch.scan_argparse import scan_argparse
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
-from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object
 from dsguard.reading.yaml import YamlUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.model.source import Location
 
 PROGRAMS = ("accelerate", "accelerate-launch")
 MODULES = ("accelerate.commands.accelerate_cli", "accelerate.commands.launch")

@@ -6,11 +6,15 @@ Sources: ``axolotl/cli/main.py`` (``train``) and ``axolotl/cli/utils/train.py``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from dsguard.launch.call import Call
 from dsguard.launch.context import LaunchContext, Word
 from dsguard.launch.launchers.variables import start_nothing, start_python, start_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.call import Call
 
 PROGRAMS = ("axolotl",)
 

@@ -7,8 +7,8 @@ count, hyphens do not stand for underscores.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dsguard.launch.call import Call
 from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble
 from dsguard.launch.counts import Counts
 from dsguard.launch.env_file import env_file_troubles
@@ -21,9 +21,12 @@ from dsguard.launch.hostfile import (
 )
 from dsguard.launch.options import OptionTable, flag, integer, text
 from dsguard.launch.resources import Allocation, Request, allocate
-from dsguard.launch.scan import Scan
 from dsguard.launch.scan_argparse import scan_argparse
 from dsguard.model.fact import Fact, Known, Unknown
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
+    from dsguard.launch.scan import Scan
 
 PROGRAMS = ("deepspeed", "deepspeed.pt", "ds")
 MODULES = ("deepspeed.launcher.runner",)

@@ -6,8 +6,9 @@ NPROC_PER_NODE and so on become torchrun's options.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dsguard.launch.arguments import hidden_reason
-from dsguard.launch.call import Call
 from dsguard.launch.context import Argument, LaunchContext, Word
 from dsguard.launch.jobs.keys import is_on
 from dsguard.launch.launchers.variables import (
@@ -17,6 +18,9 @@ from dsguard.launch.launchers.variables import (
     start_unknown,
 )
 from dsguard.model.fact import Known
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
 
 PROGRAMS = ("llamafactory-cli", "lmf")
 

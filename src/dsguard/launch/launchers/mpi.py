@@ -6,14 +6,18 @@ not listed refuses nothing, but leaves the counts unknown.
 
 from __future__ import annotations
 
-from dsguard.launch.call import Call
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import LaunchContext, LauncherName
 from dsguard.launch.counts import Counts
 from dsguard.launch.launchers.tasks import start_tasks
 from dsguard.launch.options import getopt
-from dsguard.launch.scan import Scan
 from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.model.fact import Known, Unknown
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
+    from dsguard.launch.scan import Scan
 
 PROGRAMS = ("mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "orterun")
 

@@ -6,11 +6,10 @@ Options as ``python --help-all`` of CPython 3.13 lists them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.launch.call import Call
 from dsguard.launch.context import Command, LaunchContext, LauncherName, Word
 from dsguard.launch.counts import Counts
 from dsguard.launch.launchers import accelerate, deepspeed, torchrun
@@ -18,6 +17,11 @@ from dsguard.launch.options import getopt
 from dsguard.launch.scan import Scan
 from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.model.fact import Known, Origin, OriginKind, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dsguard.launch.call import Call
 
 PROGRAMS = re.compile(r"(python|pypy)w?[0-9.]*t?(\.exe)?")
 

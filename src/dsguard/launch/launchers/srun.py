@@ -6,7 +6,8 @@ lists them. An option it does not list refuses nothing, but leaves the counts un
 
 from __future__ import annotations
 
-from dsguard.launch.call import Call
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import LaunchContext, LauncherName
 from dsguard.launch.counts import Counts, default, product
 from dsguard.launch.launchers.tasks import start_tasks
@@ -14,6 +15,9 @@ from dsguard.launch.options import getopt
 from dsguard.launch.scan import Scan
 from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.model.fact import Candidate, Fact, Known, Unknown
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
 
 PROGRAMS = ("srun",)
 

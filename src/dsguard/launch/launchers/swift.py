@@ -6,12 +6,16 @@ variables under ``ENV`` of a file that are not set); read, not run.
 
 from __future__ import annotations
 
-from dsguard.launch.call import Call
-from dsguard.launch.context import Argument, LaunchContext
+from typing import TYPE_CHECKING
+
 from dsguard.launch.jobs.keys import key_argument, members
 from dsguard.launch.jobs.load import SUFFIXES, JobFileError, load_job
 from dsguard.launch.launchers.variables import start_nothing, start_python, start_torchrun
 from dsguard.reading.yaml import YamlUnavailableError
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
+    from dsguard.launch.context import Argument, LaunchContext
 
 PROGRAMS = ("swift",)
 

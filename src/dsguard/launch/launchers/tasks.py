@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
-from dsguard.launch.call import Call
 from dsguard.launch.context import (
     LaunchContext,
     LauncherName,
@@ -12,8 +13,11 @@ from dsguard.launch.context import (
     ScriptArguments,
 )
 from dsguard.launch.counts import Counts
-from dsguard.launch.scan import Scan
 from dsguard.model.fact import Fact, Known
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
+    from dsguard.launch.scan import Scan
 
 _ONE_PROCESS = (LauncherName.PYTHON, LauncherName.UNKNOWN)
 

@@ -7,13 +7,17 @@ are the defaults of the options (``torch/distributed/argparse_util.py``).
 
 from __future__ import annotations
 
-from dsguard.launch.call import Call
+from typing import TYPE_CHECKING
+
 from dsguard.launch.context import Argument, LaunchContext, LauncherName, LaunchTrouble
 from dsguard.launch.counts import Counts, default
 from dsguard.launch.options import Option, OptionTable, both_spellings, flag, integer, number, text
 from dsguard.launch.scan import Scan, sensible
 from dsguard.launch.scan_argparse import scan_argparse
 from dsguard.model.fact import Fact, Known, Unknown
+
+if TYPE_CHECKING:
+    from dsguard.launch.call import Call
 
 PROGRAMS = ("torchrun",)
 MODULES = ("torch.distributed.run", "torch.distributed.launch")

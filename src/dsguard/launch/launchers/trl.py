@@ -7,9 +7,8 @@ brings along); read, not run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from dsguard.launch.call import Call
 from dsguard.launch.context import Argument, LaunchContext, Word
 from dsguard.launch.jobs.keys import key_argument, members
 from dsguard.launch.jobs.load import JobFileError, load_job
@@ -18,8 +17,13 @@ from dsguard.launch.launchers import accelerate
 from dsguard.launch.launchers.accelerate_options import OPTIONS
 from dsguard.launch.launchers.variables import start_nothing, start_unknown
 from dsguard.model.source import Source
-from dsguard.model.tree import Document
 from dsguard.reading.yaml import YamlUnavailableError, parse_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.call import Call
+    from dsguard.model.tree import Document
 
 PROGRAMS = ("trl",)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from dsguard.launch.call import Call
 from dsguard.launch.context import Argument, LaunchContext, LauncherName, LaunchTrouble, Word
 from dsguard.launch.counts import Counts
 from dsguard.launch.launchers import python, torchrun
 from dsguard.launch.scan import Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dsguard.launch.call import Call
 
 
 def start_torchrun(

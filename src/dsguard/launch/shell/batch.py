@@ -8,10 +8,13 @@ counts in a file of host names only. As with Slurm, a script is judged as it sta
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from dsguard.launch.shell.state import State, Variable
 from dsguard.launch.shell.text import Chunk, Text
-from dsguard.model.source import Span
+
+if TYPE_CHECKING:
+    from dsguard.model.source import Span
 
 _DIRECTIVE = re.compile(r"#(PBS|BSUB)[ \t]+([^\r\n]*)")
 _NODES = re.compile(r"(?:^|[\s,])nodes=(\d{1,6})((?::[^\s,+]*)?)(?=[\s,]|$)")

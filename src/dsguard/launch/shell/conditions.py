@@ -7,11 +7,15 @@ patterns is not decided. Source: Bash Reference Manual, section 6.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from dsguard.launch.shell.expand import Expander
 from dsguard.launch.shell.syntax import Block, Case, Negation, Node, RawWord, Simple, Test
 from dsguard.launch.shell.text import is_known, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dsguard.launch.shell.expand import Expander
 
 _NUMBER = re.compile(r"[-+]?\d{1,18}")
 _PATTERN = re.compile(r"[*?\[\\]")

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from typing import Literal as Choice
-from typing import NamedTuple
 
 from dsguard.launch.shell.arithmetic import evaluate
 from dsguard.launch.shell.parse import Parser
@@ -27,6 +26,9 @@ from dsguard.launch.shell.syntax import (
 from dsguard.launch.shell.text import Chunk, Text, Value, hulls, is_known, text_of
 from dsguard.launch.words import ShellSyntaxError, Word
 from dsguard.model.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 _LARGEST = 1 << 18
 """The values of variables in one command have no more characters than this."""

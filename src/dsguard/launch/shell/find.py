@@ -7,8 +7,8 @@ while running is an unknown word of the command.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -23,6 +23,9 @@ from dsguard.launch.shell.state import State
 from dsguard.launch.shell.text import Text
 from dsguard.launch.shell.walk import Met, walk
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SCRIPTS = (
     ".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm", ".job", ".pbs", ".qsub", ".lsf",

@@ -6,13 +6,16 @@ Sources: the manual pages of ssh, pdsh, tmux and sbatch; Bash Reference Manual, 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dsguard.launch.prefixes import SHELLS
-from dsguard.launch.shell.expand import Field
 from dsguard.launch.shell.text import Chunk, Text, Value, is_known, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.launch.shell.expand import Field
 
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _WRAP = "--wrap"

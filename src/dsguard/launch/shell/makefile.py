@@ -8,10 +8,13 @@ GNU make manual, chapters 5 and 6.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.launch.shell.text import Chunk, Text
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ASSIGNMENT = re.compile(r"(?:export\s+|override\s+)*([\w.-]+)\s*(\?|::?:?|\+|!)?=[ \t]*")
 _REFERENCE = re.compile(

@@ -6,10 +6,13 @@ Source: CommonMark 0.31, section 4.5. In a session, only what stands behind a pr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.launch.shell.text import Chunk, Text
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LANGUAGES = ("bash", "sh", "shell", "zsh", "console", "shell-session", "shellsession", "terminal")
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*\{?\.?([\w-]*)")

@@ -7,7 +7,7 @@ Options on the command line of ``sbatch`` would win; a script is judged as it st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, Command, Word
 from dsguard.launch.launchers import srun
@@ -16,6 +16,9 @@ from dsguard.launch.scan_getopt import scan_getopt
 from dsguard.launch.shell.state import State, Variable
 from dsguard.launch.shell.text import Chunk, Text
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _OPTIONS = OptionTable(
     (

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from dsguard.launch.context import Command, Word
 from dsguard.launch.launchers import mpi, python, srun
-from dsguard.launch.options import OptionTable
 from dsguard.launch.prefixes import program_name, strip_prefixes
 from dsguard.launch.read import RUN_ONCE, launcher_inside, names_launcher
 from dsguard.launch.scan_getopt import scan_getopt
+
+if TYPE_CHECKING:
+    from dsguard.launch.context import Command, Word
+    from dsguard.launch.options import OptionTable
 
 _TASKS: dict[str, OptionTable] = {
     name: launcher.OPTIONS for launcher in (srun, mpi) for name in launcher.PROGRAMS

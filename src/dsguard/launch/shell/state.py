@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from dsguard.launch.shell.syntax import Node
 from dsguard.launch.shell.text import Text, Value, is_known, text_of
 from dsguard.model.source import Span
+
+if TYPE_CHECKING:
+    from dsguard.launch.shell.syntax import Node
 
 _NOWHERE = Span(0, 0)
 _LARGEST = 1 << 16

@@ -8,11 +8,13 @@ such as the command in ``bash -c "$CMD"``, is parsed like any other.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dsguard.model.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 _DEEPEST = 6
 """How many places a chunk remembers: the outermost ones and the innermost."""

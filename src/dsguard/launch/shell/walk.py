@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
@@ -59,8 +59,10 @@ from dsguard.launch.shell.syntax import (
     Test,
 )
 from dsguard.launch.shell.text import Text, is_known, text_of
-from dsguard.launch.words import Word
 from dsguard.model.source import Source, Span
+
+if TYPE_CHECKING:
+    from dsguard.launch.words import Word
 
 _BUDGET = 50_000
 """How much work one script is worth: commands walked, and variables copied for branches."""

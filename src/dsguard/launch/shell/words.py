@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dsguard.launch.shell.syntax import Arithmetic, Block, Hidden, Literal, Parameter, Part, RawWord
 from dsguard.launch.words import ShellSyntaxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BLANK = " \t\r"
 _ENDS_WORD = BLANK + "\n;&|()<>"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from dsguard.records.report import Overview
-from dsguard.records.run import RecordedRun
 from dsguard.render.html import html_page
 from dsguard.render.run_charts import charts
 from dsguard.render.run_page.body import body
 from dsguard.render.run_wording import amount, duration, ending, moment
+
+if TYPE_CHECKING:
+    from dsguard.records.report import Overview
+    from dsguard.records.run import RecordedRun
 
 
 def render_run_page(run: RecordedRun, told: Overview) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.records.overview import gravity, off
-from dsguard.records.report import Overview, Violation
 from dsguard.render.html.escaping import safe
 from dsguard.render.run_wording import amount, duration, number, place, seen, setting, short, window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dsguard.records.report import Overview, Violation
 
 _ROWS = 40
 """Rows of the table of numbers that stands below the charts."""

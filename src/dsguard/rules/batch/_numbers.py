@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchEquation, number
 from dsguard.facts.what_if import batch_with
-from dsguard.frontends.requests import Request
 from dsguard.model.fact import FactName, Known, OriginKind
 from dsguard.model.finding import Because
-from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
+    from dsguard.frontends.requests import Request
+    from dsguard.model.source import Location
 
 KEYS: dict[FactName, str] = {
     "train_batch_size": "train_batch_size",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import number
 from dsguard.frontends.base import FrontEndName
-from dsguard.frontends.requests import Request
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import (
     Because,
@@ -22,6 +20,12 @@ from dsguard.model.finding import (
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules._effect import effect
 from dsguard.rules.batch._numbers import counted, with_accumulation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.frontends.requests import Request
 
 _KEY = "gradient_accumulation_steps"
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchFailure, number
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules._effect import effect_of_key
 from dsguard.rules.batch._numbers import counted, place, reasons
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

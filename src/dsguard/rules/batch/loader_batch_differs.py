@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import number
 from dsguard.frontends.base import FrontEndName
-from dsguard.frontends.requests import Request
 from dsguard.model.fact import Known, OriginKind
 from dsguard.model.finding import (
     Because,
@@ -18,6 +16,12 @@ from dsguard.model.finding import (
 )
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.batch._numbers import counted, place, with_accumulation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.frontends.requests import Request
 
 _KEY = "train_micro_batch_size_per_gpu"
 

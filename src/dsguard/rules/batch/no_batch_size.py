@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import BatchFailure
 from dsguard.facts.values import written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Known, OriginKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
 
 _SIZES = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _STEPS = "gradient_accumulation_steps"

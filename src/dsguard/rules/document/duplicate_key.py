@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Document, Member, Node, Object, join_pointer, same_value
 from dsguard.reading.editing import remove_member
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

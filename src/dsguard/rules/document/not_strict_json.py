@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Deviation, DeviationKind, Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dsguard.facts.case import Case
 
 _SHOWN = 8
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Array, Document, Node, Object, Scalar, join_pointer
 from dsguard.schema.problem import ProblemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _MEANT = {"true": "true", "false": "false", "none": "null", "null": "null"}
 # A comma at the end and a comment set off by white space or a comma: not written to be text.

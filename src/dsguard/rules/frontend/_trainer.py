@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
-from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.frontends.requests import Request
 from dsguard.launch.context import Argument, LauncherName
 from dsguard.model.finding import Confidence
 from dsguard.model.tree import Document, Object
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
 
 PRECISIONS = ("fp16", "bf16")
 _LAUNCHER_PRECISION = "mixed_precision"

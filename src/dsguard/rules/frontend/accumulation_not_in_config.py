@@ -5,15 +5,19 @@ See accumulation_not_in_config.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import has, written
 from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.tree import Document
 from dsguard.rules.frontend._trainer import handed_on, read_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.tree import Document
 
 _KEY = "gradient_accumulation_steps"
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
-from dsguard.launch.context import Argument
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.frontend._trainer import handed_on, launcher_option, read_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.launch.context import Argument
 
 
 class _Filled(NamedTuple):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import block, has
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.tree import Document
 from dsguard.rules.frontend._trainer import read_by
 from dsguard.script.loop.description import Engine, Maker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.tree import Document
 
 _KINDS = {"optimizer": ("optimizer",), "scheduler": ("scheduler", "lr_scheduler")}
 """The block of the config, and what the script calls what it passes."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import has, written
 from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
-from dsguard.frontends.requests import Request
 from dsguard.model.fact import Conflict
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document, Object
 from dsguard.rules.frontend._trainer import asked_precision, own_switch, read_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.frontends.requests import Request
 
 
 @rule(

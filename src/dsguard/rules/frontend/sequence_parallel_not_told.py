@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import number
 from dsguard.facts.values import is_number, written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
@@ -12,6 +11,11 @@ from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.frontend._trainer import read_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _KEY = "sequence_parallel_size"
 

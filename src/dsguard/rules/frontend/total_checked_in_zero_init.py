@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.equation import number
 from dsguard.facts.values import is_number, written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Known, Origin, OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
 from dsguard.rules.frontend._trainer import read_by
-from dsguard.script.script import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
+    from dsguard.script.script import Script
 
 _MAY_START_GROUP = re.compile(r"init_distributed|init_process_group|PartialState|Accelerator\b")
 

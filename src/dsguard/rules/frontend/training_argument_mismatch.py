@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import block, is_number, written
 from dsguard.frontends.base import AUTO, FrontEndName
 from dsguard.frontends.requests import Request
@@ -16,8 +14,6 @@ from dsguard.frontends.transformers import COMPARED
 from dsguard.model.fact import Candidate, Known, Origin
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
 from dsguard.rules.frontend._trainer import (
     PRECISIONS,
     handed_on,
@@ -25,6 +21,13 @@ from dsguard.rules.frontend._trainer import (
     own_switch,
     read_by,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
 
 _SWITCHES = {"fp16.enabled": "fp16", "bf16.enabled": "bf16"}
 _TOTAL = "train_batch_size"

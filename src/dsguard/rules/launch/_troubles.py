@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dsguard.facts.case import Case
 from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
+    from dsguard.model.rule import Reporter
 
 WayOut: TypeAlias = str | Callable[[LaunchContext, LaunchTrouble], str]
 """The way out of a kind of trouble, in words; empty where the message says it all."""

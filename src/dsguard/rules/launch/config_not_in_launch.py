@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.script_config import config_of_script, named_by_script
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import LaunchContext, LauncherName
@@ -13,6 +12,11 @@ from dsguard.model.fact import Known
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _SETTINGS = (".yaml", ".yml", ".toml", ".py", ".cfg", ".ini")
 """Files of settings that a framework is started with, which may name the config in turn."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
-from dsguard.launch.context import TroubleKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.launch._troubles import WayOut, report_troubles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.launch.context import TroubleKind
 
 _MISSING: dict[TroubleKind, WayOut] = {
     "hostfile-missing": "give the path of a hostfile with lines such as: worker-1 slots=8",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.launch.context import LauncherName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.script.lookup import argument_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _OPTIONS = {
     LauncherName.DEEPSPEED: ("num_gpus", "num_nodes", "hostfile", "include", "exclude"),

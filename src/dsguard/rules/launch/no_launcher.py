@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import LauncherName
 from dsguard.launch.jobs import swift as swift_jobs
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _SET_BY_LAUNCHERS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "LOCAL_RANK")
 

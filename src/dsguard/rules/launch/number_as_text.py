@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
-from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 from dsguard.script.script import ParserKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
 
 _EXPONENT = re.compile(r"([-+]?\d+)(\.\d*)?[eE]([-+]?)(\d+)")
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Edit, Fix, Safety, Severity
-from dsguard.model.source import Location
 from dsguard.model.tree import Object, join_pointer
 from dsguard.schema.keys import NEWEST_KNOWN
 from dsguard.schema.names import is_comment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
 
 _MEANT = {
     "learning_rate": "lr",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from dsguard.facts.blocks import block, trust_in_blocks
-from dsguard.facts.case import Case
 from dsguard.facts.values import is_number
-from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.schema.schedulers import PEAK, PEAK_FROM_OPTIMIZER_SINCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.fact import Known
 
 
 @rule(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
 from dsguard.facts.blocks import block, trust_in_blocks
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.facts.case import Case
 
 
 class _Length(NamedTuple):

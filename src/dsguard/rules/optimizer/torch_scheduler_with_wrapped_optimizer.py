@@ -5,14 +5,18 @@ See torch_scheduler_with_wrapped_optimizer.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.facts.blocks import block, trust_in_blocks
-from dsguard.facts.case import Case
 from dsguard.model.fact import FactName, Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS, TORCH_SCHEDULERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

@@ -5,12 +5,11 @@ See unknown_optimizer_parameter.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from dsguard.facts.blocks import Block, block, trust_in_blocks
-from dsguard.facts.case import Case
 from dsguard.facts.optimizer_class import built
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
@@ -22,6 +21,11 @@ from dsguard.rules.optimizer._blocks import (
     severity_of_unknown_name,
 )
 from dsguard.schema.optimizers import MUON_DROPS_SINCE, MUON_READS, accepted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _OWN_RULE = frozenset({"max_grad_norm"})
 """Refused for every optimizer, and reported as the deprecated key that it is."""

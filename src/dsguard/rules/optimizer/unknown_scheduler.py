@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from dsguard.facts.blocks import block, trust_in_blocks
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.optimizer._blocks import (
@@ -17,6 +16,11 @@ from dsguard.rules.optimizer._blocks import (
     severity_of_unknown_name,
 )
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS, scheduler_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

@@ -5,12 +5,11 @@ See unknown_scheduler_parameter.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from dsguard.facts.blocks import block, trust_in_blocks
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.optimizer._blocks import (
@@ -20,6 +19,11 @@ from dsguard.rules.optimizer._blocks import (
     severity_of_unknown_name,
 )
 from dsguard.schema.schedulers import scheduler_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

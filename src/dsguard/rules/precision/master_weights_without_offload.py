@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from dsguard.facts.blocks import block
-from dsguard.facts.case import Case
 from dsguard.facts.optimizer_class import CPU_DEVICES, built
 from dsguard.facts.values import written
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _KEYS = ("fp16.fp16_master_weights_and_grads", "bf16.bf16_master_weights_and_grads")
 _COUNTS_WHEN_OFF_SINCE = Version("0.17.1")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from dsguard.facts.case import Case
 from dsguard.facts.dtypes import canonical
-from dsguard.facts.known_bugs import BugFact
 from dsguard.facts.target import release_beside
 from dsguard.facts.values import written
 from dsguard.model.fact import Candidate, Known, Origin, OriginKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.facts.known_bugs import BugFact
 
 _SWITCH = TypeAdapter(bool)
 _PACKAGES: dict[BugFact, str] = {

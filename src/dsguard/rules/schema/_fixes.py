@@ -11,14 +11,17 @@ import json
 import math
 import re
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Edit, Fix, Safety
 from dsguard.model.tree import Object, dotted, join_pointer, same_value, split_pointer
 from dsguard.reading.editing import move_member, remove_member, rename_member
 from dsguard.rules._effect import effect_of_key
 from dsguard.schema.keys import find
 from dsguard.schema.problem import Problem, ProblemKind
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
 
 _SURE = 0.85
 """How much alike two names are before one of them is taken for a slip of the other."""

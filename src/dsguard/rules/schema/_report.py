@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import (
     Because,
@@ -12,10 +11,15 @@ from dsguard.model.finding import (
     Finding,
     Severity,
 )
-from dsguard.model.rule import Reporter
 from dsguard.model.tree import dotted
 from dsguard.rules.schema._fixes import fix_of
 from dsguard.schema.problem import Problem, ProblemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.rule import Reporter
 
 _SEVERITIES = {
     Consequence.REFUSED: Severity.ERROR,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.known_bugs import KNOWN_BUGS
 from dsguard.model.finding import Because, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Object
 from dsguard.rules.schema._bug_facts import bug_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

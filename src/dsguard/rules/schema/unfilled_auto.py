@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.frontends.base import AUTO
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
@@ -12,6 +11,11 @@ from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document, Object, dotted, join_pointer
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dsguard.facts.case import Case
+from typing import TYPE_CHECKING
+
 from dsguard.frontends.accelerate import Accelerate
 from dsguard.rules.script._loop import actions
 from dsguard.script.declaration import Constant
 from dsguard.script.loop.description import Does
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
 
 
 def steps_the_engine(case: Case) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.rules.script._loop import actions, innermost
 from dsguard.script.loop.description import Does, Engine, Loader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 def training_loaders(case: Case, engine: Engine) -> Iterator[Loader]:

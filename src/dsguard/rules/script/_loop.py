@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.model.finding import Because, Finding
-from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.loop.description import (
     Action,
@@ -30,6 +27,12 @@ from dsguard.script.loop.description import (
     Maker,
     Meaning,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
 
 _HOW_IT_RUNS = re.compile(r"deepspeed|zero|stage|partition|engine|backend|strategy|\bds", re.I)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._loop import (
@@ -25,6 +24,11 @@ from dsguard.rules.script._loop import (
     stage,
 )
 from dsguard.script.loop.description import Action, Around, Context, Does, Maker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 SUMMED_UNTIL = Version("0.17.6")
 """Before this release the gradients of several backwards were added up at ZeRO stage 1 and 2."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._accelerate import follows_the_loader, steps_the_engine
@@ -19,6 +18,11 @@ from dsguard.rules.script._loop import (
     runs_under_deepspeed,
 )
 from dsguard.script.loop.description import Around, Context, Does, Maker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

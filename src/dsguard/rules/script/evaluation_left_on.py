@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._loop import actions, in_script, once, runs_under_deepspeed
 from dsguard.script.loop.description import Action, Around, Block, Does
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._loop import (
@@ -21,6 +20,11 @@ from dsguard.rules.script._loop import (
 from dsguard.script.declaration import Constant
 from dsguard.script.loop.description import Action, Does, Given
 from dsguard.script.loop.operators import is_above_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

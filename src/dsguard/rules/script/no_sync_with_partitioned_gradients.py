@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._loop import actions, asks_about_zero, once, reasons, release, stage
 from dsguard.script.loop.description import Does, Maker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 NO_SYNC_SINCE = Version("0.16.0")
 COALESCE_SINCE = Version("0.19.2")

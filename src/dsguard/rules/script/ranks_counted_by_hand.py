@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.facts.script_config import config_of_script
 from dsguard.model.fact import Known
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._loop import once, reasons
 from dsguard.script.loop.description import Counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _KEYS = ("train_batch_size", "gradient_accumulation_steps")
 _EQUATION = (*_KEYS, "train_micro_batch_size_per_gpu")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._loop import (
@@ -18,6 +17,11 @@ from dsguard.rules.script._loop import (
     runs_under_deepspeed,
 )
 from dsguard.script.loop.description import Does, Whose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _PER_BATCH = ("len(", "batch", "iter", "micro", "accum", "gas")
 """What a schedule that is measured in micro-batches is written with."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.script._accelerate import steps_the_engine
@@ -25,6 +24,11 @@ from dsguard.rules.script._loop import (
 )
 from dsguard.rules.script.accumulated_by_hand import LAST_ONLY_SINCE, SUMMED_UNTIL
 from dsguard.script.loop.description import Action, Block, Context, Does, Engine, Maker, Meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from packaging.version import Version
 from pydantic import TypeAdapter, ValidationError
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import written
 from dsguard.model.fact import Candidate, Known
 from dsguard.model.finding import Because
-from dsguard.model.source import Location
+
+if TYPE_CHECKING:
+    from dsguard.facts.case import Case
+    from dsguard.model.source import Location
 
 _SWITCH = TypeAdapter(bool)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import place, switch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _KEY = "compile.deepcompile"
 

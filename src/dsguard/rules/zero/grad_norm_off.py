@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import is_number
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import OFFLOADED, place, release, stage_of, switch, zero
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _KEY = zero("compute_grad_norm")
 _SINCE = Version("0.19.7")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import (
@@ -16,6 +15,11 @@ from dsguard.rules.zero._settings import (
     switch,
     zero,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _REDUCE_SCATTER = zero("reduce_scatter")
 _FACTOR = "gradient_predivide_factor"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.model.fact import Known
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -15,6 +14,11 @@ from dsguard.rules.zero._settings import (
     stage_of,
     stage_reason,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 
 @rule(

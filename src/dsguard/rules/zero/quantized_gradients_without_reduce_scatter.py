@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import place, reason, release, stage_of, switch, zero
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _QUANTIZED = zero("zero_quantized_gradients")
 _REDUCE_SCATTER = zero("reduce_scatter")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import has, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import number, release, stage_of, stage_reason, switch, zero
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dsguard.facts.case import Case
 
 _TUNING = (
     "sub_group_size",

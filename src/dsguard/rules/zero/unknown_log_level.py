@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.facts.values import written
 from dsguard.frontends.base import AUTO
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import place, release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _KEY = "log_level"
 _LEVELS = ("debug", "info", "warning", "error", "critical")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.case import Case
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.zero._settings import number, place, release, stage_of, zero
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _UPDATE = zero("zenflow.update_interval")
 _SINCE = Version("0.17.5")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.facts.case import Case
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -16,6 +15,11 @@ from dsguard.rules.zero._settings import (
     switch,
     zero,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.facts.case import Case
 
 _NAME = "stage3_gather_16bit_weights_on_model_save"
 _SPELLINGS = (

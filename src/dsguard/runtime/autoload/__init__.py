@@ -8,8 +8,11 @@ on what ``deepspeed.initialize`` returns. No other process is touched.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _FOLDER = Path(__file__).parent / "site"
 

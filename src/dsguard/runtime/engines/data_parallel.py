@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.runtime.engines.data_parallel_hooks import DataParallelHooks
 from dsguard.runtime.engines.data_parallel_view import DataParallelView, data_parallel_size
 from dsguard.runtime.engines.gradient_sync import find_syncs, world_size
 from dsguard.runtime.engines.script import highest_learning_rate, length_of
-from dsguard.runtime.engines.tap import Tap
-from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.fingerprint import Fingerprint
-from dsguard.runtime.plan import Plan
 from dsguard.runtime.session import Guard, start
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime.engines.tap import Tap
+    from dsguard.runtime.expectation import Expectation
+    from dsguard.runtime.plan import Plan
 
 _STEP_HOOKS = ("register_step_pre_hook", "register_step_post_hook")
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.runtime.batch_size import batch_size
-from dsguard.runtime.engines.data_parallel_view import DataParallelView
 from dsguard.runtime.engines.forward_hook import hook_forwards
-from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.moments import (
     Backward,
     EvaluationForward,
@@ -31,8 +28,14 @@ from dsguard.runtime.outputs import (
     leaf_of,
     tensors_with_graph,
 )
-from dsguard.runtime.patches import Original
 from dsguard.runtime.run import Boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime.engines.data_parallel_view import DataParallelView
+    from dsguard.runtime.engines.tap import Tap
+    from dsguard.runtime.patches import Original
 
 _OUTPUTS = 8
 """Tensors of one output that are watched: a loss is computed from one of the first."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.runtime.engines.gradient_sync import GradientSync, world_size
-from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.run import said_by
 from dsguard.runtime.wording import LOOP
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.facts.known_bugs import BugFact
+    from dsguard.runtime.expectation import Expectation
 
 
 class DataParallelView:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.runtime.engines.deepspeed_gauges import DeepSpeedGauges
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.script import length_of
-from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.fingerprint import Fingerprint
-from dsguard.runtime.plan import Plan
 from dsguard.runtime.session import Guard, start
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime.engines.tap import Tap
+    from dsguard.runtime.plan import Plan
 
 _METHODS = ("_take_model_step", "gradient_accumulation_steps", "zero_optimization_stage")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.facts.dtypes import canonical
-from dsguard.facts.known_bugs import BugFact
-from dsguard.model.fact import FactName, Known
 from dsguard.runtime.loaded import release_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dsguard.facts.known_bugs import BugFact
+    from dsguard.model.fact import FactName, Known
 
 
 def bug_facts(engine: Any, known: Mapping[FactName, Known]) -> Mapping[BugFact, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.script import highest_learning_rate
+
+if TYPE_CHECKING:
+    from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 
 
 class DeepSpeedGauges:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
-from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
 from dsguard.runtime.engines.schedule import Schedule
-from dsguard.runtime.engines.tap import Tap
 from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
     Backward,
@@ -35,8 +32,14 @@ from dsguard.runtime.moments import (
     SteppedAround,
 )
 from dsguard.runtime.outputs import NO_TASK, first_tensor_with_graph, graph_task, is_compiling
-from dsguard.runtime.patches import Original
 from dsguard.runtime.run import Boundary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
+    from dsguard.runtime.engines.tap import Tap
+    from dsguard.runtime.patches import Original
 
 _UNSEEN = "a zero_grad() of the module, or something like it,"
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.known_bugs import BugFact
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.runtime.engines.deepspeed_bugs import bug_facts
 from dsguard.runtime.loaded import release_of
 from dsguard.runtime.ranks import rank_and_world_size
 from dsguard.runtime.run import Boundary, said_by
 from dsguard.runtime.wording import ENGINE
+
+if TYPE_CHECKING:
+    from dsguard.facts.known_bugs import BugFact
 
 _FILLED_BY_FRONT_ENDS = (
     "train_batch_size",

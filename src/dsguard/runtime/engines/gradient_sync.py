@@ -7,10 +7,12 @@ guessed: the names below are PyTorch's own and may be called otherwise in anothe
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dsguard.runtime.ranks import rank_and_world_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class GradientSync(Protocol):

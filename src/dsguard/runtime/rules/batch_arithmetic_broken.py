@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.facts.equation import number
-from dsguard.model.fact import FactName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Attached
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.wording import samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.fact import FactName
+    from dsguard.model.rule import Reporter
 
 _NAMES: tuple[FactName, ...] = (
     "train_batch_size",

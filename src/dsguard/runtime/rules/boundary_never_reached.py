@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.model.fact import FactName
 from dsguard.model.finding import Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Backward
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.run import Boundary
 from dsguard.runtime.wording import micro_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.fact import FactName
+    from dsguard.model.rule import Reporter
 
 _STEPS: FactName = "gradient_accumulation_steps"
 _CERTAIN = 2

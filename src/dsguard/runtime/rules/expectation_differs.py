@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.facts.equation import number
 from dsguard.model.finding import Because, Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Attached
 from dsguard.runtime.rule import guard_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.rule import Reporter
 
 
 @guard_rule(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.facts.known_bugs import KNOWN_BUGS, BugFact, KnownBug
 from dsguard.model.finding import Because, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Attached, Backward, StepCalled
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.run import said_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.rule import Reporter
 
 _TWO = 2
 _TOLD_BY: dict[BugFact, str] = {

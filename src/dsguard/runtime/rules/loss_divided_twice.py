@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.loss_graph import constant_divisors
 from dsguard.runtime.moments import Backward, LossWeight
 from dsguard.runtime.rule import guard_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.rule import Reporter
 
 _NEAR = 1e-3
 _HALVES = 2

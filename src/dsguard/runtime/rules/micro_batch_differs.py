@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from dsguard.model.fact import FactName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import Forward
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.run import Boundary
 from dsguard.runtime.wording import samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.fact import FactName
+    from dsguard.model.rule import Reporter
 
 _MICRO: FactName = "micro_batch_size"
 _IN_A_ROW = 2

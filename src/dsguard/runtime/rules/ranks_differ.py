@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.model.finding import Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import CountsCompared, RanksCompared
 from dsguard.runtime.rule import guard_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dsguard.model.rule import Reporter
 
 _HANG = ("gradient_accumulation_steps", "dataloader_length", "micro_batches", "optimizer_steps")
 _CONFIG = "config: "

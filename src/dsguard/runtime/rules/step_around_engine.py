@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import SteppedAround
 from dsguard.runtime.rule import guard_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.rule import Reporter
 
 
 @guard_rule(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import StepCalled
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.run import Boundary
 from dsguard.runtime.wording import LOOP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.rule import Reporter
 
 
 @guard_rule(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
-from dsguard.model.rule import Reporter
 from dsguard.runtime.moments import BalanceMeasured
 from dsguard.runtime.rule import guard_rule
 from dsguard.runtime.wording import optimizer_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dsguard.model.rule import Reporter
 
 _WAITING = 0.1
 """Share of the time that is worth a word."""

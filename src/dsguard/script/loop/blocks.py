@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.script.loop.calls import turns
 from dsguard.script.loop.description import Around, Block, Condition, Context
 from dsguard.script.loop.operators import conditions, negated
 from dsguard.script.loop.values import Batch, Manager
-from dsguard.script.module import LocalModule
+
+if TYPE_CHECKING:
+    from dsguard.script.module import LocalModule
 
 _LEAVES = (ast.Return, ast.Continue)
 

@@ -6,13 +6,16 @@ lightning/fabric/strategies/deepspeed.py (``_create_default_config``).
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.description import DictEntry, DictLiteral, DictValue
-from dsguard.script.module import LocalModule
+
+if TYPE_CHECKING:
+    import ast
+
+    from dsguard.script.module import LocalModule
 
 Passed = Mapping[str, "tuple[Any, ast.expr]"]
 """What a call is given by name, each with its expression."""

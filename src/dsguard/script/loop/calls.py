@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.built import plugin_config, registered_config, strategy_config
 from dsguard.script.loop.description import (
@@ -40,9 +37,15 @@ from dsguard.script.loop.values import (
     Role,
     Turns,
 )
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import External, Instance, Items, Namespace
 from dsguard.script.setups import setup_class
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Mapping, Sequence
+
+    from dsguard.script.arguments import Arguments
+    from dsguard.script.module import LocalModule
 
 INITIALIZE = (
     *("args", "model", "optimizer", "model_parameters", "training_data", "lr_scheduler"),

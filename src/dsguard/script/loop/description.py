@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.model.source import Location
 
 
 class Maker(str, Enum):

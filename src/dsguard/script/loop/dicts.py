@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -19,7 +17,12 @@ from dsguard.script.loop.description import (
     FromConfig,
 )
 from dsguard.script.loop.values import Dict, Entry
-from dsguard.script.module import LocalModule
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+
+    from dsguard.script.module import LocalModule
 
 _DEEPEST = 12
 

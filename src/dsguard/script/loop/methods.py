@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant
 from dsguard.script.loop.calls import flowing, opened, turns, variable
 from dsguard.script.loop.description import (
@@ -41,8 +39,13 @@ from dsguard.script.loop.values import (
     Test,
     Turns,
 )
-from dsguard.script.module import LocalModule
 from dsguard.script.objects import External, Items
+
+if TYPE_CHECKING:
+    import ast
+
+    from dsguard.script.arguments import Arguments
+    from dsguard.script.module import LocalModule
 
 _ENGINE_DOES = {
     "step": Does.STEP,

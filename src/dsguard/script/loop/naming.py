@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.script.loop.values import EngineValue
-from dsguard.script.module import LocalModule
+
+if TYPE_CHECKING:
+    from dsguard.script.module import LocalModule
 
 
 def name_engine(value: Any, node: ast.Assign, module: LocalModule) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.model.source import Location
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.description import (
     Action,
@@ -28,7 +25,13 @@ from dsguard.script.loop.description import (
     Wrapping,
 )
 from dsguard.script.loop.values import Derived, Dict, EngineValue, Made, ModuleValue, Role
-from dsguard.script.module import LocalModule
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Mapping
+
+    from dsguard.model.source import Location
+    from dsguard.script.module import LocalModule
 
 _MOST_ACTIONS = 500
 """Rules compare each action with every other one; a loop that anybody wrote has some dozen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.description import (
@@ -17,7 +17,9 @@ from dsguard.script.loop.description import (
 )
 from dsguard.script.loop.notes import given
 from dsguard.script.loop.values import Batch, Derived, Made, Rank, Reciprocal, Remainder, Test
-from dsguard.script.module import LocalModule
+
+if TYPE_CHECKING:
+    from dsguard.script.module import LocalModule
 
 _RANK_NAMES = frozenset({"rank", "local_rank", "global_rank", "world_rank"})
 _WITHOUT_RANKS = ("is_initialized", "is_available", "== -1")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from dsguard.model.source import Location
-from dsguard.script.declaration import Constant, FromArgument
 from dsguard.script.loop.description import (
     Block,
     Condition,
@@ -24,6 +20,11 @@ from dsguard.script.loop.description import (
 )
 
 if TYPE_CHECKING:
+    import ast
+    from collections.abc import Mapping
+
+    from dsguard.model.source import Location
+    from dsguard.script.declaration import Constant, FromArgument
     from dsguard.script.objects import Value
 
 
