@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
+import dataclasses
 import re
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
-from pydantic import BaseModel, ValidationError
 
 from dsguard import __version__
 from dsguard.model.source import Location, Source, Span
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path, read_regular
-from dsguard.settings.model import ProjectSettings, RunSettings
+from dsguard.settings.model import (
+    IgnoreAtSettings,
+    JobSettings,
+    ProjectSettings,
+    RunSettings,
+    key_of,
+)
 from dsguard.settings.places import TomlPath, place_of, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pydantic import TypeAdapter, ValidationError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,6 +38,11 @@ else:
 OWN_FILE = "dsguard.toml"
 SHARED_FILE = "pyproject.toml"
 _TABLE: TomlPath = ("tool", "dsguard")
+_WORDS = {
+    "string_pattern_mismatch": "must be a JSON pointer such as /optimizer/params/lr",
+    "string_too_short": "must not be empty",
+}
+"""What pydantic would not say in words of the settings."""
 
 
 class Mistake(Struct, frozen=True):
@@ -70,15 +81,15 @@ class Project(Struct, frozen=True):
     def of_job(self, index: int) -> Project:
         """The project as a job sees it, whose own settings win."""
         job = self.settings.job[index]
-        own = {name: getattr(job, name) for name in RunSettings.model_fields}
+        own = {one.name: getattr(job, one.name) for one in dataclasses.fields(RunSettings)}
         given = {name: value for name, value in own.items() if value is not None}
-        return replace(self, settings=self.settings.model_copy(update=given), job=index)
+        return replace(self, settings=dataclasses.replace(self.settings, **given), job=index)
 
     def place(self, *path: str | int) -> Location:
         """Where a key stands; the start of the file where it is not given."""
         if self.job is not None:
             job = self.settings.job[self.job]
-            if path[:1] and str(path[0]).replace("-", "_") in job.model_fields_set:
+            if path and getattr(job, str(path[0]).replace("-", "_"), None) is not None:
                 path = ("job", self.job, *path)
         source = self.source or Source("<settings>", "", is_file=False)
         return Location(source, place_of(source.text, (*self.table, *path)))
@@ -124,12 +135,21 @@ def read_project(path: Path, name: str) -> Project:
     if not isinstance(given, dict):
         raise bare.mistake("tool.dsguard must be a table")
     _require_version(bare, given.get("required-version"))
+    from pydantic import ValidationError
+
     try:
-        settings = ProjectSettings.model_validate(given)
+        settings = _reader().validate_python(given)
     except ValidationError as error:
         mistakes = sorted(_mistakes(bare, given, error), key=lambda one: one.at.span)
         raise SettingsError(mistakes) from None
     return Project(path.parent, settings, source, table)
+
+
+@cache
+def _reader() -> TypeAdapter[ProjectSettings]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(ProjectSettings)
 
 
 def _speaks_of_dsguard(path: Path) -> bool:
@@ -171,6 +191,8 @@ def _require_version(project: Project, wanted: Any) -> None:
     """Check this before all else: settings for another release may have other keys."""
     if wanted is None:
         return
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
     try:
         specifiers = SpecifierSet(str(wanted))
     except InvalidSpecifier:
@@ -179,7 +201,7 @@ def _require_version(project: Project, wanted: Any) -> None:
             "required-version",
             help='write it as in ">=0.1,<1"',
         ) from None
-    if not specifiers.contains(Version(__version__), prereleases=True):
+    if not specifiers.contains(__version__, prereleases=True):
         raise project.mistake(
             f"these settings are for dsguard {wanted}, and this is {__version__}",
             "required-version",
@@ -196,13 +218,10 @@ def _mistakes(project: Project, given: dict[str, Any], error: ValidationError) -
             yield Mistake(project.place(*path), f"{_dotted(path)} has no key {key}")
         elif path not in seen:
             seen.add(path)
-            if one["type"] == "extra_forbidden":
+            if one["type"] == "unexpected_keyword_argument":
                 yield _unknown(project, path)
             else:
-                message = one["msg"].removeprefix("Value error, ")
-                message = message.replace("Input should be", "must be").replace(
-                    "String should have at least 1 character", "must not be empty"
-                )
+                message = _WORDS.get(one["type"], one["msg"].replace("Input should be", "must be"))
                 yield Mistake(project.place(*path), f"{_dotted(path)} {message}")
 
 
@@ -218,6 +237,8 @@ def _existing(given: Any, path: tuple[str | int, ...]) -> TomlPath:
 
 
 def _unknown(project: Project, path: TomlPath) -> Mistake:
+    import difflib
+
     known = _keys_at(path[:-1])
     close = difflib.get_close_matches(str(path[-1]).replace("_", "-"), known, n=1)
     help = f"did you mean {close[0]}?" if close else f"the keys are: {', '.join(known)}"
@@ -226,17 +247,9 @@ def _unknown(project: Project, path: TomlPath) -> Mistake:
 
 def _keys_at(path: TomlPath) -> list[str]:
     """The keys of the table at a path."""
-    model: type[BaseModel] = ProjectSettings
-    for part in path:
-        if isinstance(part, int):
-            continue
-        (model,) = (
-            inner
-            for field in model.model_fields.values()
-            if field.alias == part
-            for inner in get_args(field.annotation)
-        )
-    return [field.alias or name for name, field in model.model_fields.items()]
+    tables = {"job": JobSettings, "ignore-at": IgnoreAtSettings}
+    table = tables[str(path[0])] if path else ProjectSettings
+    return [key_of(one.name) for one in dataclasses.fields(table)]
 
 
 def _dotted(path: TomlPath) -> str:
