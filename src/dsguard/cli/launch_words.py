@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import typer
 from msgspec import Struct
 
+from dsguard.cli.output import wrong_usage
 from dsguard.launch.context import Command
 from dsguard.launch.words import ShellSyntaxError
 
@@ -45,7 +45,7 @@ class LaunchWords(Struct, frozen=True):
             typer.BadParameter: the program exits with 2.
         """
         if self.given and not any(word.strip() for word in self.words[:1]):
-            raise typer.BadParameter("no launch command follows --", param_hint="--")
+            raise wrong_usage("no launch command follows --", option="--")
 
 
 def split_off_launch(arguments: Sequence[str]) -> tuple[list[str], LaunchWords]:

@@ -12,7 +12,7 @@ import typer
 
 from dsguard.baseline import Baseline, BaselineError, read_baseline
 from dsguard.cli import options
-from dsguard.cli.output import complain
+from dsguard.cli.output import complain, wrong_usage
 from dsguard.paths import Globs
 from dsguard.policy import Policy
 from dsguard.reading.errors import ReadError
@@ -55,7 +55,7 @@ def load_project(settings: Path | None, *, isolated: bool) -> Project:
         typer.BadParameter: two options contradict each other.
     """
     if isolated and settings is not None:
-        raise typer.BadParameter("means the opposite of --isolated", param_hint="--settings")
+        raise wrong_usage("means the opposite of --isolated", option="--settings")
     try:
         here = Path.cwd()
     except OSError:
