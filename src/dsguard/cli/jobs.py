@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dsguard.cli.options import JudgedBy
     from dsguard.model.report import Failure
     from dsguard.pairing import Input
-    from dsguard.settings.load import Project
     from dsguard.settings.model import JobSettings
+    from dsguard.settings.project import Project
 
 _NOTHING = "name a config, a folder or - for standard input, or give a launch command after --"
 

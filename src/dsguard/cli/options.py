@@ -22,8 +22,8 @@ from dsguard.model.rule import Rule
 from dsguard.render.stream import ColorChoice
 from dsguard.rules import all_rules
 from dsguard.selection import SelectionError, select, slug_of
-from dsguard.settings.load import Project
 from dsguard.settings.model import FrontEndChoice
+from dsguard.settings.project import Project
 
 JudgedBy: TypeAlias = Callable[[Project], Settings]
 """What the options of a command and some settings together mean."""

@@ -18,7 +18,8 @@ from dsguard.policy import Policy
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
 from dsguard.render.wording import place
-from dsguard.settings.load import Project, SettingsError, find_settings, read_project
+from dsguard.settings.find import find_settings
+from dsguard.settings.project import Project, SettingsError
 from dsguard.suppression.ignore_at import IgnoreAt
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def load_project(settings: Path | None, *, isolated: bool) -> Project:
     found = settings if settings is not None else None if isolated else find_settings(here)
     if found is None:
         return Project(here)
+    # Here, because most projects have no settings, and reading some takes pydantic.
+    from dsguard.settings.load import read_project
+
     return read_project(here / found, shown(here / found))
 
 

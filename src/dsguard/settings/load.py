@@ -1,117 +1,45 @@
-"""Finding and reading the settings."""
+"""Reading the settings."""
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
-from msgspec.structs import replace
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import TypeAdapter, ValidationError
 
 from dsguard import __version__
 from dsguard.model.source import Location, Source, Span
-from dsguard.reading.errors import ReadError
-from dsguard.reading.load import load_path, read_regular
+from dsguard.reading.load import load_path
+from dsguard.settings.find import SHARED_FILE
 from dsguard.settings.model import (
     IgnoreAtSettings,
     JobSettings,
     ProjectSettings,
-    RunSettings,
     key_of,
 )
-from dsguard.settings.places import TomlPath, place_of, value_at
+from dsguard.settings.places import TomlPath, value_at
+from dsguard.settings.project import Mistake, Project, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from pydantic import TypeAdapter, ValidationError
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-OWN_FILE = "dsguard.toml"
-SHARED_FILE = "pyproject.toml"
 _TABLE: TomlPath = ("tool", "dsguard")
 _WORDS = {
     "string_pattern_mismatch": "must be a JSON pointer such as /optimizer/params/lr",
     "string_too_short": "must not be empty",
 }
 """What pydantic would not say in words of the settings."""
-
-
-class Mistake(Struct, frozen=True):
-    """Something in the settings that cannot be used.
-
-    ``message`` is a clause without a full stop, ``help`` a way out (may be empty).
-    """
-
-    at: Location
-    message: str
-    help: str = ""
-
-
-class SettingsError(Exception):
-    """Settings that cannot be used, with all their mistakes."""
-
-    def __init__(self, mistakes: list[Mistake]) -> None:
-        super().__init__("; ".join(mistake.message for mistake in mistakes))
-        self.mistakes = mistakes
-
-
-class Project(Struct, frozen=True):
-    """The settings of a project and where they stand.
-
-    ``root`` is the folder of the settings, from which their paths are seen; ``source`` their file,
-    None where there is none. ``table`` is where in it they begin. ``job`` is the index of the job
-    whose own settings stand in place of the project's.
-    """
-
-    root: Path
-    settings: ProjectSettings = field(default_factory=ProjectSettings)
-    source: Source | None = None
-    table: TomlPath = ()
-    job: int | None = None
-
-    def of_job(self, index: int) -> Project:
-        """The project as a job sees it, whose own settings win."""
-        job = self.settings.job[index]
-        own = {one.name: getattr(job, one.name) for one in dataclasses.fields(RunSettings)}
-        given = {name: value for name, value in own.items() if value is not None}
-        return replace(self, settings=dataclasses.replace(self.settings, **given), job=index)
-
-    def place(self, *path: str | int) -> Location:
-        """Where a key stands; the start of the file where it is not given."""
-        if self.job is not None:
-            job = self.settings.job[self.job]
-            if path and getattr(job, str(path[0]).replace("-", "_"), None) is not None:
-                path = ("job", self.job, *path)
-        source = self.source or Source("<settings>", "", is_file=False)
-        return Location(source, place_of(source.text, (*self.table, *path)))
-
-    def mistake(self, message: str, *path: str | int, help: str = "") -> SettingsError:
-        """The error of a value that cannot be used."""
-        return SettingsError([Mistake(self.place(*path), message, help)])
-
-
-def find_settings(folder: Path) -> Path | None:
-    """The nearest file of settings, from a folder upwards.
-
-    In one folder dsguard.toml comes before pyproject.toml, which counts where it holds
-    ``[tool.dsguard]``.
-    """
-    for here in (folder, *folder.parents):
-        own, shared = here / OWN_FILE, here / SHARED_FILE
-        if own.is_file():
-            return own
-        if shared.is_file() and _speaks_of_dsguard(shared):
-            return shared
-    return None
 
 
 def read_project(path: Path, name: str) -> Project:
@@ -135,8 +63,6 @@ def read_project(path: Path, name: str) -> Project:
     if not isinstance(given, dict):
         raise bare.mistake("tool.dsguard must be a table")
     _require_version(bare, given.get("required-version"))
-    from pydantic import ValidationError
-
     try:
         settings = _reader().validate_python(given)
     except ValidationError as error:
@@ -147,19 +73,11 @@ def read_project(path: Path, name: str) -> Project:
 
 @cache
 def _reader() -> TypeAdapter[ProjectSettings]:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(ProjectSettings)
 
 
-def _speaks_of_dsguard(path: Path) -> bool:
+def speaks_of_dsguard(text: str) -> bool:
     """Whether a pyproject.toml has settings of dsguard; a broken one is others' business."""
-    try:
-        text = read_regular(path, path.name).decode("utf-8", errors="replace")
-    except ReadError:
-        return False
-    if "dsguard" not in text:
-        return False
     try:
         value_at(tomllib.loads(text), _TABLE)
     except LookupError:
@@ -191,8 +109,6 @@ def _require_version(project: Project, wanted: Any) -> None:
     """Check this before all else: settings for another release may have other keys."""
     if wanted is None:
         return
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
     try:
         specifiers = SpecifierSet(str(wanted))
     except InvalidSpecifier:
@@ -237,8 +153,6 @@ def _existing(given: Any, path: tuple[str | int, ...]) -> TomlPath:
 
 
 def _unknown(project: Project, path: TomlPath) -> Mistake:
-    import difflib
-
     known = _keys_at(path[:-1])
     close = difflib.get_close_matches(str(path[-1]).replace("_", "-"), known, n=1)
     help = f"did you mean {close[0]}?" if close else f"the keys are: {', '.join(known)}"

@@ -54,7 +54,7 @@ def key_of(name: str) -> str:
     return name.replace("_", "-")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class RunSettings:
     """What a run is judged by; an option of the same name on the command line wins.
 
@@ -70,7 +70,7 @@ class RunSettings:
     hostfile: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class JobSettings(RunSettings):
     """``[[tool.dsguard.job]]``: a config together with the command that starts it.
 
@@ -83,7 +83,7 @@ class JobSettings(RunSettings):
     launch: str | list[str] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class IgnoreAtSettings:
     """``[[tool.dsguard.ignore-at]]``: a rule that is accepted at a place."""
 
@@ -96,7 +96,7 @@ class IgnoreAtSettings:
     expires: date | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class ProjectSettings(RunSettings):
     """All settings of a project.
 

@@ -28,7 +28,7 @@ from dsguard.render.baseline import render_baseline
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
 from dsguard.render.wording import counted
-from dsguard.settings.load import Project
+from dsguard.settings.project import Project
 from dsguard.writing import write_whole
 
 app = typer.Typer(

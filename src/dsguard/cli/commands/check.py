@@ -25,8 +25,8 @@ from dsguard.policy import make_report
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
 from dsguard.render.wording import counted
-from dsguard.settings.load import Project
 from dsguard.settings.model import FailOn
+from dsguard.settings.project import Project
 
 if TYPE_CHECKING:
     from dsguard.cli.fixing import FixedConfig

@@ -23,7 +23,7 @@ from dsguard.render.facts_table import render_facts
 from dsguard.render.json_report import render_json
 from dsguard.render.stream import ColorChoice, Look
 from dsguard.render.text import render_text
-from dsguard.settings.load import Project
+from dsguard.settings.project import Project
 
 _NOTHING = "name a config, or give a launch command after --"
 
