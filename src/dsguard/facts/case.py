@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dsguard.facts.config_file import NamedConfig
-from dsguard.facts.equation import BatchEquation
-from dsguard.frontends.base import FrontEnd
-from dsguard.frontends.requests import Requests
-from dsguard.launch.context import LaunchContext
-from dsguard.model.fact import Facts
-from dsguard.model.report import Target
-from dsguard.model.source import Location
-from dsguard.model.tree import Document
-from dsguard.schema.problem import Problem
-from dsguard.script.script import Script
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dsguard.facts.config_file import NamedConfig
+    from dsguard.facts.equation import BatchEquation
+    from dsguard.frontends.base import FrontEnd
+    from dsguard.frontends.requests import Requests
+    from dsguard.launch.context import LaunchContext
+    from dsguard.model.fact import Facts
+    from dsguard.model.report import Target
+    from dsguard.model.source import Location
+    from dsguard.model.tree import Document
+    from dsguard.schema.problem import Problem
+    from dsguard.script.script import Script
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,16 @@ with a batch of the engine's size, within the accumulation, or with one backward
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.contract import Contract
-from dsguard.runtime.balance import Balance
-from dsguard.runtime.run import Run
-from dsguard.runtime.windows import Window
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsguard.facts.contract import Contract
+    from dsguard.runtime.balance import Balance
+    from dsguard.runtime.run import Run
+    from dsguard.runtime.windows import Window
 
 
 @dataclass(slots=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsguard.facts.contract import Contract
-from dsguard.model.source import Location
 from dsguard.runtime.contracts import asked_by
 from dsguard.runtime.expectation import Asked, Expectation, Expected
-from dsguard.runtime.reporting import Notebook
-from dsguard.runtime.rule import GuardRule
-from dsguard.runtime.sink import Sink
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dsguard.facts.contract import Contract
+    from dsguard.model.source import Location
+    from dsguard.runtime.reporting import Notebook
+    from dsguard.runtime.rule import GuardRule
+    from dsguard.runtime.sink import Sink
 
 
 @dataclass(frozen=True)

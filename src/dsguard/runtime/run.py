@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dsguard.facts.contract import Contract
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.model.finding import Because
-from dsguard.model.source import Location
-from dsguard.runtime.balance import Balance
-from dsguard.runtime.expectation import Expectation
 from dsguard.runtime.place import here
 from dsguard.runtime.windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dsguard.facts.contract import Contract
     from dsguard.facts.known_bugs import BugFact
+    from dsguard.model.source import Location
+    from dsguard.runtime.balance import Balance
+    from dsguard.runtime.expectation import Expectation
     from dsguard.runtime.wording import Words
 
 

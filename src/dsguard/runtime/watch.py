@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +20,7 @@ from dsguard.runtime.reporting import GuardViolation, Notebook
 from dsguard.runtime.rules.guard_fault import guard_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from dsguard.runtime.moments import Moment
     from dsguard.runtime.rule import GuardRule

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dsguard.runtime.balance import BalanceMeter
-from dsguard.runtime.fingerprint import Fingerprint
 from dsguard.runtime.later import Later
 from dsguard.runtime.moments import Moment, OptimizerStepped, ParametersWatched
 from dsguard.runtime.patches import Patches
-from dsguard.runtime.records import Recorder
-from dsguard.runtime.run import Run
-from dsguard.runtime.watch import Watch
-from dsguard.runtime.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from dsguard.runtime.balance import BalanceMeter
+    from dsguard.runtime.fingerprint import Fingerprint
+    from dsguard.runtime.records import Recorder
+    from dsguard.runtime.run import Run
+    from dsguard.runtime.watch import Watch
+    from dsguard.runtime.windows import Window
 
 
 _CLEAN_WINDOWS = 3
