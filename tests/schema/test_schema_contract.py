@@ -14,8 +14,9 @@ from dsguard.schema.block import Block, CheckedBlock
 from dsguard.schema.comms_logger import CommsLogger
 from dsguard.schema.compile import Compile
 from dsguard.schema.config import Config
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.hybrid_engine import HybridEngine
-from dsguard.schema.keys import NEWEST_KNOWN, all_keys, find
+from dsguard.schema.keys import all_keys, find
 from dsguard.schema.monitor import Comet, CsvMonitor, TensorBoard, WandB
 from dsguard.schema.precision import Bf16, Fp16
 from dsguard.schema.releases import as_of

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from dsguard.schema.block import UnknownKeys
-from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN, all_keys, find
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
+from dsguard.schema.keys import all_keys, find
 
 
 def test_a_key_is_found_by_pointer_and_by_path() -> None:

@@ -10,7 +10,8 @@ from packaging.version import Version
 from dsguard.exporting import json_schema
 from dsguard.model.finding import Consequence
 from dsguard.schema.block import Limit, UnknownKeys
-from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN, KeyInfo, all_keys, find
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
+from dsguard.schema.keys import KeyInfo, all_keys, find
 from dsguard.schema.releases import as_of
 from dsguard.schema.shape import fields_of
 from dsguard.schema.validate import validate

@@ -17,8 +17,6 @@ from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
 from dsguard.schema.releases import as_of
 from dsguard.schema.shape import FieldFacts, fields_of
 
-__all__ = ["NEWEST_KNOWN", "OLDEST_KNOWN", "Form", "KeyInfo", "all_keys", "find"]
-
 
 class Form(Struct, frozen=True):
     """A key as the releases from ``since`` on read it, up to the next form.

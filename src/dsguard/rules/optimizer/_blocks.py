@@ -13,7 +13,7 @@ from dsguard.facts.case import Case
 from dsguard.model.finding import Edit, Fix, Safety, Severity
 from dsguard.model.source import Location
 from dsguard.model.tree import Object, join_pointer
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.names import is_comment
 
 _MEANT = {
