@@ -42,7 +42,6 @@ _PLAIN = {
     int: "int",
     float: "float",
     str: "str",
-    Path: "str",  # of what JSON holds, pydantic makes a path of a string only
     type(None): "none",
 }
 _RANGE_ERRORS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal"}
@@ -136,8 +135,11 @@ def _value(
         schema = _any_of([_value(part, (), release, like_1) for part in arguments])
     elif origin is Literal:
         schema = {"type": "literal", "expected": list(arguments)}
-    elif origin is list or origin is tuple:  # JSON has no tuples
+    elif origin is list:
         schema = {"type": "list", "items_schema": _value(arguments[0], (), release, like_1)}
+    elif origin is tuple:  # of any number of items
+        items = [_value(arguments[0], (), release, like_1)]
+        schema = {"type": "tuple", "items_schema": items, "variadic_item_index": 0}
     elif origin is dict:
         keys, values = (_value(part, (), release, like_1) for part in arguments)
         schema = {"type": "dict", "keys_schema": keys, "values_schema": values}
@@ -146,6 +148,8 @@ def _value(
     elif isinstance(annotation, type) and issubclass(annotation, Block):
         assert issubclass(annotation, CheckedBlock)
         schema = _object(annotation if release is None else as_of(annotation, release))
+    elif annotation is Path:  # of what JSON holds, pydantic makes a path of a string only
+        schema = _after(Path, {"type": "str"})
     else:
         schema = {"type": _PLAIN.get(annotation, "any"), **limits}
     for mark in marks:
