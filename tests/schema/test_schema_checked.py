@@ -53,7 +53,12 @@ def model_of(block: type[CheckedBlock]) -> type[BaseModel]:
             fields[name] = (annotation, Field(default=None, alias=key.alias))
     return create_model(
         block.__name__,
-        __config__=ConfigDict(extra="forbid", populate_by_name=True, use_enum_values=True),
+        __config__=ConfigDict(
+            extra="forbid",
+            populate_by_name=True,
+            protected_namespaces=(),
+            use_enum_values=True,
+        ),
         **fields,
     )
 
