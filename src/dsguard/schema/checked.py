@@ -1,9 +1,9 @@
 """Reading an object as the pydantic model of a checked block does.
 
 DeepSpeed validates these blocks with pydantic 2. What does so inside pydantic is pydantic-core,
-and a declaration says enough to ask it directly, with the very schema that pydantic would give
-it. pydantic itself would take longer to import and to build the model than a whole check
-takes. Only configs that hold a checked block come here.
+and a declaration says enough to ask it directly, with the schema that pydantic would give it.
+Importing the rest of pydantic and building a model would take several times as long. Only configs
+that hold a checked block come here.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
+from msgspec import Struct
 from packaging.version import Version
 from pydantic_core import SchemaValidator, ValidationError
 
@@ -48,18 +49,15 @@ _RANGE_ERRORS = {"greater_than", "greater_than_equal", "less_than", "less_than_e
 _CHOICE_ERRORS = {"enum", "literal_error"}
 
 
-class Fault:
+class Fault(Struct, frozen=True):
     """A value that is refused: where it stands in the object, and whether its type is good.
 
     ``place`` may end with names of a union's alternatives, which no value stands under.
     ``sort`` is "range", "choice" for none of the values that are taken, or "type".
     """
 
-    __slots__ = ("place", "sort")
-
-    def __init__(self, place: tuple[int | str, ...], sort: Literal["range", "choice", "type"]):
-        self.place = place
-        self.sort = sort
+    place: tuple[int | str, ...]
+    sort: Literal["range", "choice", "type"]
 
 
 class RefusedError(Exception):

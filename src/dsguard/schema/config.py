@@ -472,7 +472,7 @@ def _allgather_size(value: Any, reader: type[CheckedBlock] | None, at: Place) ->
     """
     replacement = "zero_optimization.allgather_bucket_size"
     if reader is not None:
-        from dsguard.schema.checked import RefusedError, read  # imports pydantic
+        from dsguard.schema.checked import RefusedError, read  # imports pydantic-core
 
         try:
             read(reader, {"allgather_bucket_size": value})

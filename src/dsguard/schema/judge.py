@@ -169,7 +169,7 @@ class Judge:
 
     def _checked(self, block: type[CheckedBlock], given: dict[str, Any], at: Place) -> None:
         """Judge an object as DeepSpeed's own model does."""
-        from dsguard.schema.checked import RefusedError, read  # imports pydantic
+        from dsguard.schema.checked import RefusedError, read  # imports pydantic-core
 
         kept = self._kept(block, given, at)
         try:
