@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dsguard
 from tests.conftest import FIXTURES
 
 HEAVY = ("torch", "deepspeed", "transformers", "accelerate", "lightning", "hjson", "numpy")
@@ -23,6 +27,7 @@ except SystemExit:
 print("LOADED", *sorted(name for name in {heavy!r} if name in sys.modules))
 """
 
+SOURCE = Path(dsguard.__file__).parent
 STORY = FIXTURES / "runs" / "accumulation-ignored"
 
 
@@ -67,6 +72,55 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
         "print([n for n in sys.modules if n.startswith('dsguard.') or n == 'pydantic'])"
     )
     assert run(program, STORY).strip() == "[]"
+
+
+STORY_CONFIG = json.loads((STORY / "ds_config.json").read_text("utf-8"))
+BLOCKS = {
+    path.stem
+    for path in (SOURCE / "schema").glob("*.py")
+    if re.search(r"^class \w+\((Unc|C)heckedBlock\)", path.read_text("utf-8"), re.MULTILINE)
+} - {"config"}
+"""The modules of the schema that declare blocks."""
+
+
+@pytest.mark.parametrize(
+    ("config", "blocks", "validates"),
+    [
+        ({"train_batch_size": 32, "gradient_accumulation_steps": 1}, set(), False),
+        ({"optimizer": {"type": "AdamW"}, "steps_per_print": 5}, {"optimizer"}, False),
+        ({"zero_optimization": {"stage": 2}}, {"zero", "zenflow"}, True),
+        ({"bf16": {"enabled": True}}, {"precision"}, True),
+        (
+            STORY_CONFIG,
+            {"precision", "zero", "zenflow"},
+            True,
+        ),
+    ],
+)
+def test_a_config_imports_the_blocks_it_holds(
+    config: dict[str, Any], blocks: set[str], validates: bool
+) -> None:
+    program = (
+        "import sys; from packaging.version import Version\n"
+        "from dsguard.schema.validate import validate\n"
+        f"validate({config!r}, Version('0.19.8'))\n"
+        "print(*sys.modules)"
+    )
+    loaded = set(run(program, STORY).split())
+    names = {name.removeprefix("dsguard.schema.") for name in loaded}
+    assert len(BLOCKS) > 20
+    assert names & BLOCKS == blocks
+    assert ("pydantic_core" in loaded) == validates
+    assert "pydantic" not in loaded
+
+
+def test_looking_a_key_up_imports_its_block_alone() -> None:
+    program = (
+        "import sys; from dsguard.schema.keys import find\n"
+        "find('fp16.loss_scale'); print(*sys.modules)"
+    )
+    names = {name.removeprefix("dsguard.schema.") for name in run(program, STORY).split()}
+    assert names & BLOCKS == {"precision"}
 
 
 def run(program: str, folder: Path) -> str:

@@ -22,7 +22,6 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from annotated_types import Ge, Gt, Le, Lt
 from packaging.version import Version
 
 from deepspeed_source.follow import Reader
@@ -163,7 +162,7 @@ def _key(
             yield Difference(path, "refusal of unknown keys", not refuses, refuses)
     if setting is None:
         return
-    limits = frozenset(_limit(bound) for bound in shape.bounds)
+    limits = frozenset(f"{bound.sign} {bound.number:g}" for bound in shape.bounds)
     if setting.limits != limits:
         yield Difference(path, "limits", sorted(limits), sorted(setting.limits))
     if setting.name not in facts.spellings:
@@ -174,11 +173,6 @@ def _key(
     choices = shape.choices or (shape.items.choices if shape.items else ())
     if setting.choices and set(setting.choices) != set(choices):
         yield Difference(path, "choices", list(choices), list(setting.choices))
-
-
-def _limit(bound: Ge | Gt | Le | Lt) -> str:
-    name = type(bound).__name__.lower()
-    return f"{name} {getattr(bound, name):g}"
 
 
 def _refused_when_gone(version: Version) -> set[str]:

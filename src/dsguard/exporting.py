@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from annotated_types import Ge, Gt, Le, Lt
+from packaging.version import Version
 
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.schema.block import Block, UnknownKeys
@@ -33,7 +33,12 @@ _TYPES = {
     "null": "null",
 }
 
-_BOUNDS = {Ge: "minimum", Gt: "exclusiveMinimum", Le: "maximum", Lt: "exclusiveMaximum"}
+_BOUNDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
 
 
 def json_schema(release: Version) -> dict[str, Any]:
@@ -95,18 +100,13 @@ def _options(shape: Shape, dotted: str) -> list[dict[str, Any]]:
     for kind in sorted(shape.kinds - taken):
         option: dict[str, Any] = {"type": _TYPES[kind]}
         if kind in ("whole", "number"):
-            option |= {_BOUNDS[type(bound)]: _limit(bound) for bound in shape.bounds}
+            option |= {_BOUNDS[bound.sign]: bound.number for bound in shape.bounds}
         if kind == "list" and shape.items is not None:
             inside = _options(shape.items, dotted)
             if inside:
                 option["items"] = inside[0] if len(inside) == 1 else {"anyOf": inside}
         options.append(option)
     return options
-
-
-def _limit(bound: Ge | Gt | Le | Lt) -> Any:
-    (limit,) = (getattr(bound, name) for name in ("ge", "gt", "le", "lt") if hasattr(bound, name))
-    return limit
 
 
 def _is_json(value: Any) -> bool:

@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Finding
 from dsguard.rules import all_rules
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from tests.conftest import Dsguard
 
 GOOD = '{"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2}\n'

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from tests.conftest import ROOT
 
 

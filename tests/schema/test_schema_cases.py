@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.validate import validate
 from tests.schema.cases import CASES, Case
 from tests.schema.configs import BATCH

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from dsguard.schema.block import UnknownKeys
-from dsguard.schema.config import Config
-from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN, all_keys, find
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
+from dsguard.schema.keys import all_keys, find
 
 
 def test_a_key_is_found_by_pointer_and_by_path() -> None:
@@ -61,10 +61,3 @@ def test_history_is_consistent() -> None:
 
 def test_paths_are_unique() -> None:
     assert len({key.dotted for key in all_keys()}) == len(all_keys())
-
-
-def test_models_give_a_json_schema() -> None:
-    schema = Config.model_json_schema()
-    stage = schema["$defs"]["ZeroOptimization"]["properties"]["stage"]
-    assert stage["description"].startswith("What is partitioned")
-    assert stage["deepspeed"] == {"since": "0.9.0"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dsguard.model.finding import Consequence
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.validate import validate
 from tests.schema.configs import BATCH, BATCH_KEYS, ODD_VALUES, WRITTEN, whole_config
 from tests.schema.mutations import mutated

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from dsguard.exporting import json_schema
 from dsguard.model.finding import Consequence
-from dsguard.schema.block import UnknownKeys
-from dsguard.schema.config import Config
-from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN, KeyInfo, all_keys, find
+from dsguard.schema.block import Limit, UnknownKeys
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
+from dsguard.schema.keys import KeyInfo, all_keys, find
 from dsguard.schema.releases import as_of
 from dsguard.schema.shape import fields_of
 from dsguard.schema.validate import validate
@@ -105,16 +106,18 @@ def test_a_block_as_a_release_had_it() -> None:
     assert "zenflow" not in fields_of(old)
     assert "mics_shard_size" in fields_of(old)
     assert "mics_shard_size" not in fields_of(as_of(ZeroOptimization, NEWEST_KNOWN))
-    properties = old.model_json_schema()["properties"]
-    assert properties["reduce_bucket_size"]["minimum"] == 0
-    assert "zenflow" not in properties
+    assert fields_of(old)["reduce_bucket_size"].shape.bounds == (Limit("ge", 0),)
+    assert old.release == Version("0.9.5")
+    assert issubclass(old, ZeroOptimization)
 
 
 @pytest.mark.parametrize("release", ["0.9.0", "0.14.5", "0.15.0", "0.19.8"])
 def test_a_whole_release_gives_a_json_schema(release: str) -> None:
-    schema = as_of(Config, Version(release)).model_json_schema()
-    assert ("torch_autocast" in schema["properties"]) == (release == "0.19.8")
-    assert schema["$defs"]["ZeroOptimization"]["additionalProperties"] is False
+    properties = json_schema(Version(release))["properties"]
+    assert ("torch_autocast" in properties) == (release == "0.19.8")
+    (zero,) = (o for o in properties["zero_optimization"]["anyOf"] if o["type"] == "object")
+    assert zero["additionalProperties"] is False
+    assert zero["properties"]["stage"]["description"].startswith("What is partitioned")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from dsguard.model.finding import Consequence
-from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN, all_keys
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
+from dsguard.schema.keys import all_keys
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.validate import validate
 from tests.schema.configs import ODD_VALUES, WRITTEN, whole_config

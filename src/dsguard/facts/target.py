@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 from dsguard.frontends.installed import installed
 from dsguard.frontends.pinned import pinned
 from dsguard.model.report import Target, TargetOrigin
-from dsguard.schema.keys import NEWEST_KNOWN, OLDEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
 
 
 class TargetError(ValueError):

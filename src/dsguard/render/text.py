@@ -21,7 +21,7 @@ from dsguard.render.order import findings_in_order
 from dsguard.render.paint import FAINT, FRAME, GOOD, SEVERITY, paint
 from dsguard.render.snippet import GAP, Mark, draw
 from dsguard.render.wording import check_name, counted, failed, notes, place, reason
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

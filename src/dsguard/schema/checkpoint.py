@@ -73,7 +73,7 @@ class Checkpoint(UncheckedBlock):
         since="0.17.1",
     )
     load_universal: bool = key(False, "Load checkpoints in DeepSpeed's universal format.")
-    parallel_write: ParallelWrite = key(ParallelWrite, "Who writes at the same time.")
+    parallel_write: ParallelWrite = key({}, "Who writes at the same time.")
     use_node_local_storage: bool = key(
         False,
         "Every node writes its own copy, for storage that the nodes do not share.",

@@ -7,20 +7,26 @@ deepspeed/compile/init_z3.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dsguard.schema import wording
-from dsguard.schema.compile import Compile
 from dsguard.schema.problem import Place, Problem
 from dsguard.schema.whole import Whole, offloads
-from dsguard.schema.zero import ZeroOptimization
+
+if TYPE_CHECKING:
+    from dsguard.schema.compile import Compile
+    from dsguard.schema.zero import ZeroOptimization
 
 _COMPILE = "engine.compile()"
 
 
 def compiles(config: Whole) -> Iterator[Problem]:
     """What stops ``engine.compile()``, or makes it plain ``torch.compile``."""
-    block, zero = config.blocks.get("compile"), config.zero
-    if not isinstance(block, Compile) or zero is None:
+    block = config.compile
+    if block is None:
+        return
+    zero = config.zero
+    if zero is None:
         return
     if block.autoep_non_moe:
         yield from _around_experts(config, block, zero)

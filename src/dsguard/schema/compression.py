@@ -87,19 +87,19 @@ class PruningParams(UncheckedBlock):
 class QuantizedWeights(Group):
     """Weights that are quantized alike."""
 
-    params: WeightParams = key(WeightParams, "How they are quantized; must be given.")
+    params: WeightParams = key({}, "How they are quantized; must be given.")
 
 
 class QuantizedActivations(Group):
     """Activations that are quantized alike."""
 
-    params: ActivationParams = key(ActivationParams, "How they are quantized; must be given.")
+    params: ActivationParams = key({}, "How they are quantized; must be given.")
 
 
 class Pruned(Group):
     """Modules that are pruned alike."""
 
-    params: PruningParams = key(PruningParams, "How they are pruned; must be given.")
+    params: PruningParams = key({}, "How they are pruned; must be given.")
 
 
 class MixedQuantization(UncheckedBlock):
@@ -113,7 +113,7 @@ class WeightShared(UncheckedBlock):
     """Settings for all groups of quantized weights."""
 
     enabled: bool = key(False, "Quantize weights.")
-    fp16_mixed_quantize: MixedQuantization = key(MixedQuantization, "Mix with fp16 weights.")
+    fp16_mixed_quantize: MixedQuantization = key({}, "Mix with fp16 weights.")
     quantization_type: Annotated[str, QUANTIZATION_TYPE] = key(
         "symmetric", "symmetric or asymmetric."
     )
@@ -221,7 +221,7 @@ class Component(UncheckedBlock):
 class WeightQuantization(Component):
     """Quantization of weights."""
 
-    shared_parameters: WeightShared = key(WeightShared, "Settings for all groups.")
+    shared_parameters: WeightShared = key({}, "Settings for all groups.")
     different_groups: dict[str, QuantizedWeights] = key(
         {}, "Groups by name.", wrong=Consequence.REFUSED
     )
@@ -230,7 +230,7 @@ class WeightQuantization(Component):
 class ActivationQuantization(Component):
     """Quantization of activations."""
 
-    shared_parameters: ActivationShared = key(ActivationShared, "Settings for all groups.")
+    shared_parameters: ActivationShared = key({}, "Settings for all groups.")
     different_groups: dict[str, QuantizedActivations] = key(
         {}, "Groups by name.", wrong=Consequence.REFUSED
     )
@@ -239,21 +239,21 @@ class ActivationQuantization(Component):
 class SparsePruning(Component):
     """Pruning of single weights."""
 
-    shared_parameters: SparseShared = key(SparseShared, "Settings for all groups.")
+    shared_parameters: SparseShared = key({}, "Settings for all groups.")
     different_groups: dict[str, Pruned] = key({}, "Groups by name.", wrong=Consequence.REFUSED)
 
 
 class Pruning(Component):
     """Pruning of rows or channels."""
 
-    shared_parameters: PruningShared = key(PruningShared, "Settings for all groups.")
+    shared_parameters: PruningShared = key({}, "Settings for all groups.")
     different_groups: dict[str, Pruned] = key({}, "Groups by name.", wrong=Consequence.REFUSED)
 
 
 class HeadPruning(Component):
     """Pruning of attention heads."""
 
-    shared_parameters: HeadShared = key(HeadShared, "Settings for all groups.")
+    shared_parameters: HeadShared = key({}, "Settings for all groups.")
     different_groups: dict[str, Pruned] = key({}, "Groups by name.", wrong=Consequence.REFUSED)
 
 
@@ -268,18 +268,16 @@ class LayerReduction(UncheckedBlock):
 class CompressionTraining(UncheckedBlock):
     """Quantization and pruning while training."""
 
-    activation_quantization: ActivationQuantization = key(
-        ActivationQuantization, "Quantization of activations."
-    )
-    channel_pruning: Pruning = key(Pruning, "Pruning of channels.")
-    head_pruning: HeadPruning = key(HeadPruning, "Pruning of attention heads.")
-    layer_reduction: LayerReduction = key(LayerReduction, "A student with fewer layers.")
-    row_pruning: Pruning = key(Pruning, "Pruning of rows.")
+    activation_quantization: ActivationQuantization = key({}, "Quantization of activations.")
+    channel_pruning: Pruning = key({}, "Pruning of channels.")
+    head_pruning: HeadPruning = key({}, "Pruning of attention heads.")
+    layer_reduction: LayerReduction = key({}, "A student with fewer layers.")
+    row_pruning: Pruning = key({}, "Pruning of rows.")
     shared_parameters: WeightShared = key(
-        WeightShared, "Read here only to switch eigenvalues on; belongs into a component."
+        {}, "Read here only to switch eigenvalues on; belongs into a component."
     )
-    sparse_pruning: SparsePruning = key(SparsePruning, "Pruning of single weights.")
-    weight_quantization: WeightQuantization = key(WeightQuantization, "Quantization of weights.")
+    sparse_pruning: SparsePruning = key({}, "Pruning of single weights.")
+    weight_quantization: WeightQuantization = key({}, "Quantization of weights.")
 
     @classmethod
     def combinations(cls, given: dict[str, Any], at: Place) -> Iterator[Problem]:

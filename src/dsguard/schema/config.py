@@ -1,46 +1,42 @@
 """The whole config: its top-level keys and its blocks."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from pydantic import ValidationError
-
+import dsguard.schema
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
-from dsguard.schema.activation_checkpointing import ActivationCheckpointing
-from dsguard.schema.aio import Aio
-from dsguard.schema.autotuning import Autotuning
-from dsguard.schema.block import Takes, UncheckedBlock, key
-from dsguard.schema.checkpoint import Checkpoint
-from dsguard.schema.comms_logger import CommsLogger
-from dsguard.schema.compile import Compile
-from dsguard.schema.compression import CompressionTraining
-from dsguard.schema.data_efficiency import DataEfficiency
-from dsguard.schema.elasticity import Elasticity
-from dsguard.schema.expert_parallel import ExpertParallel
-from dsguard.schema.flops_profiler import FlopsProfiler
+from dsguard.schema.block import CheckedBlock, Takes, UncheckedBlock, key
 from dsguard.schema.history import Was
-from dsguard.schema.hybrid_engine import HybridEngine
-from dsguard.schema.monitor import Comet, CsvMonitor, TensorBoard, WandB
-from dsguard.schema.optimizer import Optimizer
-from dsguard.schema.pipeline import Pipeline
-from dsguard.schema.precision import Bf16, DataTypes, Fp16, TorchAutocast
 from dsguard.schema.problem import Place, Problem
-from dsguard.schema.releases import as_of
-from dsguard.schema.retired import (
-    ANYTHING,
-    Amp,
-    LegacyCurriculum,
-    Nebula,
-    ProgressiveLayerDrop,
-    QuantizeTraining,
-)
-from dsguard.schema.scheduler import Scheduler
-from dsguard.schema.sparse_attention import SparseAttention
-from dsguard.schema.tensor_parallel import TensorParallel
-from dsguard.schema.timers import Timers
-from dsguard.schema.weight_quantization import WeightQuantization
-from dsguard.schema.zero import ZeroOptimization
+from dsguard.schema.shape import fields_of
+
+if TYPE_CHECKING:
+    import dsguard.schema.activation_checkpointing
+    import dsguard.schema.aio
+    import dsguard.schema.autotuning
+    import dsguard.schema.checkpoint
+    import dsguard.schema.comms_logger
+    import dsguard.schema.compile
+    import dsguard.schema.compression
+    import dsguard.schema.data_efficiency
+    import dsguard.schema.elasticity
+    import dsguard.schema.expert_parallel
+    import dsguard.schema.flops_profiler
+    import dsguard.schema.hybrid_engine
+    import dsguard.schema.monitor
+    import dsguard.schema.optimizer
+    import dsguard.schema.pipeline
+    import dsguard.schema.precision
+    import dsguard.schema.retired
+    import dsguard.schema.scheduler
+    import dsguard.schema.sparse_attention
+    import dsguard.schema.tensor_parallel
+    import dsguard.schema.timers
+    import dsguard.schema.weight_quantization
+    import dsguard.schema.zero
 
 
 def _is_positive_or_null(value: Any) -> bool:
@@ -110,12 +106,12 @@ class Config(UncheckedBlock):
         None,
         "Micro batches whose gradients are summed before one optimizer step.",
     )
-    activation_checkpointing: ActivationCheckpointing = key(
-        ActivationCheckpointing,
+    activation_checkpointing: dsguard.schema.activation_checkpointing.ActivationCheckpointing = key(
+        {},
         "Settings for deepspeed.checkpointing; without effect unless the script calls its "
         "configure().",
     )
-    aio: Aio | None = key(Aio, "Asynchronous I/O for NVMe offload.")
+    aio: dsguard.schema.aio.Aio | None = key({}, "Asynchronous I/O for NVMe offload.")
     allgather_size: int = key(
         500_000_000,
         "Only read with the old form zero_optimization: true/false, as the all-gather bucket size.",
@@ -123,64 +119,72 @@ class Config(UncheckedBlock):
         replaced_by="zero_optimization.allgather_bucket_size",
         wrong=Consequence.IGNORED,
     )
-    amp: Amp = key(
-        Amp,
+    amp: dsguard.schema.retired.Amp = key(
+        {},
         "Mixed precision by NVIDIA Apex.",
         removed="0.19.8",
         refused_when_gone=True,
         replaced_by="fp16 / bf16 / torch_autocast",
     )
-    autotuning: Autotuning = key(
-        Autotuning, "The autotuner; only the launcher's --autotuning starts it."
+    autotuning: dsguard.schema.autotuning.Autotuning = key(
+        {}, "The autotuner; only the launcher's --autotuning starts it."
     )
-    bf16: Bf16 | None = key(Bf16, "Training in bfloat16.", was=(Was("0.17.1", type=Bf16),))
-    bfloat16: Bf16 = key(
-        Bf16,
+    bf16: dsguard.schema.precision.Bf16 | None = key(
+        {}, "Training in bfloat16.", was=(Was("0.17.1", type="dsguard.schema.precision.Bf16"),)
+    )
+    bfloat16: dsguard.schema.precision.Bf16 = key(
+        {},
         "Old name of bf16; ignored when bf16 is present.",
         deprecated="0.9.0",
         outdated=Consequence.NOTE,
         replaced_by="bf16",
     )
-    checkpoint: Checkpoint = key(Checkpoint, "How checkpoints are written and loaded.")
-    comet: Annotated[Comet, DROPS_AUTO] = key(
-        Comet,
+    checkpoint: dsguard.schema.checkpoint.Checkpoint = key(
+        {}, "How checkpoints are written and loaded."
+    )
+    comet: Annotated[dsguard.schema.monitor.Comet, DROPS_AUTO] = key(
+        {},
         "Metrics to Comet; needs the package comet_ml.",
         since="0.14.3",
-        was=(Was("0.15.0", type=Annotated[Comet, DROPS_AUTO_OR_NOTHING]),),
+        was=(Was("0.15.0", type="Annotated[dsguard.schema.monitor.Comet, DROPS_AUTO_OR_NOTHING]"),),
     )
-    comms_logger: CommsLogger = key(CommsLogger, "Communication logging.")
+    comms_logger: dsguard.schema.comms_logger.CommsLogger = key({}, "Communication logging.")
     communication_data_type: Annotated[str | None, COMMUNICATION_TYPE] = key(
         None,
         "Data type for gradient reduction: fp16, bf16 or fp32 (any case); unset follows the "
         "training precision.",
         was=(Was("0.14.1", type=Annotated[str | None, OLD_COMMUNICATION_TYPE]),),
     )
-    compile: Compile = key(
-        Compile,
+    compile: dsguard.schema.compile.Compile = key(
+        {},
         "DeepCompile; without effect unless the script calls engine.compile().",
         since="0.13.2",
         was=(Was("0.14.4"), Was("0.16.6", absent=True)),
     )
-    compression_training: CompressionTraining = key(
-        CompressionTraining,
+    compression_training: dsguard.schema.compression.CompressionTraining = key(
+        {},
         "Quantization and pruning while training.",
         removed="0.19.7",
         refused_when_gone=True,
     )
-    csv_monitor: Annotated[CsvMonitor, DROPS_AUTO] = key(
-        CsvMonitor,
+    csv_monitor: Annotated[dsguard.schema.monitor.CsvMonitor, DROPS_AUTO] = key(
+        {},
         "Metrics to CSV files.",
-        was=(Was("0.15.0", type=Annotated[CsvMonitor, DROPS_AUTO_OR_NOTHING]),),
+        was=(
+            Was(
+                "0.15.0", type="Annotated[dsguard.schema.monitor.CsvMonitor, DROPS_AUTO_OR_NOTHING]"
+            ),
+        ),
     )
-    curriculum_learning: LegacyCurriculum = key(
-        LegacyCurriculum,
+    curriculum_learning: dsguard.schema.retired.LegacyCurriculum = key(
+        {},
         "Curriculum learning on the sequence length.",
         removed="0.19.8",
         refused_when_gone=True,
         replaced_by="data_efficiency.data_sampling.curriculum_learning",
     )
-    data_efficiency: DataEfficiency = key(
-        DataEfficiency,
+    data_efficiency: dsguard.schema.data_efficiency.DataEfficiency = key(
+        {},
         "The data efficiency library: curriculum sampling and random layer-token drop.",
     )
     data_parallel_size: int = key(
@@ -188,7 +192,9 @@ class Config(UncheckedBlock):
         "With sequence_parallel_size, makes the (dp, sp) device mesh in deepspeed.initialize.",
         since="0.15.0",
     )
-    data_types: DataTypes = key(DataTypes, "Data types for gradients, parameters and buffers.")
+    data_types: dsguard.schema.precision.DataTypes = key(
+        {}, "Data types for gradients, parameters and buffers."
+    )
     dataloader_drop_last: bool = key(
         False,
         "Drop the last short batch of the loader DeepSpeed builds from training_data.",
@@ -215,24 +221,26 @@ class Config(UncheckedBlock):
         removed="0.19.8",
         refused_when_gone=True,
     )
-    elasticity: Elasticity = key(
-        Elasticity,
+    elasticity: dsguard.schema.elasticity.Elasticity = key(
+        {},
         "Batch sizes that fit many numbers of GPUs.",
         removed="0.19.8",
         refused_when_gone=True,
         replaced_by="train_batch_size / train_micro_batch_size_per_gpu / "
         "gradient_accumulation_steps",
     )
-    expert_parallel: Annotated[ExpertParallel | None, NOT_EMPTY_OBJECT] = key(
-        ExpertParallel,
+    expert_parallel: Annotated[
+        dsguard.schema.expert_parallel.ExpertParallel | None, NOT_EMPTY_OBJECT
+    ] = key(
+        {},
         "AutoEP: expert parallelism for Hugging Face MoE models.",
         since="0.19.2",
     )
-    flops_profiler: FlopsProfiler = key(
-        FlopsProfiler,
+    flops_profiler: dsguard.schema.flops_profiler.FlopsProfiler = key(
+        {},
         "Counts floating-point operations of one training step.",
     )
-    fp16: Fp16 = key(Fp16, "Training in float16 with loss scaling.")
+    fp16: dsguard.schema.precision.Fp16 = key({}, "Training in float16 with loss scaling.")
     gradient_allreduce_op: Annotated[str, ALLREDUCE_OP] = key(
         "mean",
         "Whether gradients are averaged (mean) or added (sum) over the data-parallel ranks.",
@@ -256,8 +264,8 @@ class Config(UncheckedBlock):
         removed="0.19.8",
         refused_when_gone=True,
     )
-    hybrid_engine: HybridEngine = key(
-        HybridEngine,
+    hybrid_engine: dsguard.schema.hybrid_engine.HybridEngine = key(
+        {},
         "One engine that trains and generates, for reinforcement learning.",
     )
     log_level: str | None = key(None, "Level of DeepSpeed's logger, in any case.", since="0.19.3")
@@ -267,35 +275,39 @@ class Config(UncheckedBlock):
         since="0.19.4",
     )
     memory_breakdown: bool = key(False, "Log memory use at stages of the engine's start.")
-    nebula: Nebula = key(
-        Nebula,
+    nebula: dsguard.schema.retired.Nebula = key(
+        {},
         "The Nebula checkpoint service.",
         removed="0.19.7",
         refused_when_gone=True,
     )
-    optimizer: Optimizer = key(
-        Optimizer,
+    optimizer: dsguard.schema.optimizer.Optimizer = key(
+        {},
         "Optimizer to build when no client optimizer is passed to initialize().",
     )
-    pipeline: Pipeline = key(Pipeline, "Pipeline engine options; any key is accepted.")
+    pipeline: dsguard.schema.pipeline.Pipeline = key(
+        {}, "Pipeline engine options; any key is accepted."
+    )
     prescale_gradients: bool = key(
         False,
         "Divide gradients before the all-reduce instead of after.",
     )
-    progressive_layer_drop: ProgressiveLayerDrop = key(
-        ProgressiveLayerDrop,
+    progressive_layer_drop: dsguard.schema.retired.ProgressiveLayerDrop = key(
+        {},
         "Dropping of layers, more of them as training goes on.",
         removed="0.19.8",
         refused_when_gone=True,
     )
-    quantize_training: Annotated[QuantizeTraining, ANYTHING] = key(
-        QuantizeTraining,
+    quantize_training: Annotated[
+        dsguard.schema.retired.QuantizeTraining, dsguard.schema.retired.ANYTHING
+    ] = key(
+        {},
         "Mixture of quantization.",
         removed="0.19.7",
         refused_when_gone=True,
     )
-    scheduler: Scheduler = key(
-        Scheduler,
+    scheduler: dsguard.schema.scheduler.Scheduler = key(
+        {},
         "LR scheduler to build when no client scheduler is passed and there is an optimizer.",
     )
     seq_parallel_comm_data_type: Annotated[str | None, COMMUNICATION_TYPE] = key(
@@ -324,8 +336,8 @@ class Config(UncheckedBlock):
             ),
         ),
     )
-    sparse_attention: SparseAttention = key(
-        SparseAttention,
+    sparse_attention: dsguard.schema.sparse_attention.SparseAttention = key(
+        {},
         "The layout of block-sparse attention.",
         removed="0.19.7",
         refused_when_gone=True,
@@ -342,19 +354,26 @@ class Config(UncheckedBlock):
         "A progress line every this many optimizer steps; null prints none.",
         was=(Was("0.15.2", default=10),),
     )
-    tensor_parallel: TensorParallel = key(
-        TensorParallel,
+    tensor_parallel: dsguard.schema.tensor_parallel.TensorParallel = key(
+        {},
         "Training with automatic tensor parallelism (AutoTP).",
         since="0.16.4",
     )
-    tensorboard: Annotated[TensorBoard, DROPS_AUTO] = key(
-        TensorBoard,
+    tensorboard: Annotated[dsguard.schema.monitor.TensorBoard, DROPS_AUTO] = key(
+        {},
         "Metrics to TensorBoard; needs the package tensorboard.",
-        was=(Was("0.15.0", type=Annotated[TensorBoard, DROPS_AUTO_OR_NOTHING]),),
+        was=(
+            Was(
+                "0.15.0",
+                type="Annotated[dsguard.schema.monitor.TensorBoard, DROPS_AUTO_OR_NOTHING]",
+            ),
+        ),
     )
-    timers: Annotated[Timers, TIMERS] = key(Timers, "Timers of the engine.", since="0.14.3")
-    torch_autocast: TorchAutocast = key(
-        TorchAutocast,
+    timers: Annotated[dsguard.schema.timers.Timers, TIMERS] = key(
+        {}, "Timers of the engine.", since="0.14.3"
+    )
+    torch_autocast: dsguard.schema.precision.TorchAutocast = key(
+        {},
         "Mixed precision by torch.autocast around the forward pass.",
         since="0.17.2",
     )
@@ -371,13 +390,13 @@ class Config(UncheckedBlock):
         False,
         "Time forward, backward and step; also on when flops_profiler.enabled is.",
     )
-    wandb: Annotated[WandB, DROPS_AUTO] = key(
-        WandB,
+    wandb: Annotated[dsguard.schema.monitor.WandB, DROPS_AUTO] = key(
+        {},
         "Metrics to Weights & Biases; needs the package wandb.",
-        was=(Was("0.15.0", type=Annotated[WandB, DROPS_AUTO_OR_NOTHING]),),
+        was=(Was("0.15.0", type="Annotated[dsguard.schema.monitor.WandB, DROPS_AUTO_OR_NOTHING]"),),
     )
-    weight_quantization: WeightQuantization = key(
-        WeightQuantization,
+    weight_quantization: dsguard.schema.weight_quantization.WeightQuantization = key(
+        {},
         "Quantization of weights while a model is built under zero.Init.",
         since="0.10.3",
     )
@@ -389,8 +408,8 @@ class Config(UncheckedBlock):
         True,
         "Refuse a client optimizer other than DeepSpeed's CPU ones with optimizer offload.",
     )
-    zero_optimization: ZeroOptimization | bool = key(
-        ZeroOptimization,
+    zero_optimization: dsguard.schema.zero.ZeroOptimization | bool = key(
+        {},
         "ZeRO; true and false are an old form that means stage 1 and 0.",
     )
 
@@ -430,7 +449,7 @@ class Config(UncheckedBlock):
         if "allgather_size" in given:
             yield from _allgather_size(
                 given["allgather_size"],
-                as_of(ZeroOptimization, cls.release) if zero is True else None,
+                zero_of(cls) if zero is True else None,
                 at.child("allgather_size"),
             )
         if "gradient_clipping" in given and given["gradient_clipping"] is None:
@@ -440,18 +459,24 @@ class Config(UncheckedBlock):
             yield from _elastic_batch(given, at)
 
 
-def _allgather_size(
-    value: Any, reader: type[ZeroOptimization] | None, at: Place
-) -> Iterator[Problem]:
+def zero_of(config: type[Config]) -> type[dsguard.schema.zero.ZeroOptimization]:
+    """The block of ZeRO in the release that a class describes."""
+    block = fields_of(config)["zero_optimization"].shape.block
+    return cast("type[dsguard.schema.zero.ZeroOptimization]", block)
+
+
+def _allgather_size(value: Any, reader: type[CheckedBlock] | None, at: Place) -> Iterator[Problem]:
     """The old form ``zero_optimization: true`` takes its bucket size from the top level.
 
     ``reader`` is the block that reads it then, None where nobody does.
     """
     replacement = "zero_optimization.allgather_bucket_size"
     if reader is not None:
+        from dsguard.schema.checked import RefusedError, read  # imports pydantic-core
+
         try:
-            reader.model_validate({"allgather_bucket_size": value})
-        except ValidationError:
+            read(reader, {"allgather_bucket_size": value})
+        except RefusedError:
             if value != "auto":
                 yield wording.wrong_value(at, value, "a whole number of at least 0")
                 return

@@ -207,12 +207,8 @@ class DataSampling(UncheckedBlock):
     """
 
     enabled: bool = key(False, "Turn data sampling on.")
-    curriculum_learning: CurriculumLearning = key(
-        CurriculumLearning, "Train on easy samples first."
-    )
-    dynamic_batching: DynamicBatching = key(
-        DynamicBatching, "Batch size by tokens.", since="0.16.5"
-    )
+    curriculum_learning: CurriculumLearning = key({}, "Train on easy samples first.")
+    dynamic_batching: DynamicBatching = key({}, "Batch size by tokens.", since="0.16.5")
     num_epochs: int = key(1000, "Epochs the sampler covers.")
     num_workers: int = key(0, "Worker processes of the loader.")
     pin_memory: bool = key(False, "Load batches into page-locked memory.", since="0.16.5")
@@ -309,7 +305,7 @@ class DataRouting(UncheckedBlock):
     """
 
     enabled: bool = key(False, "Turn routing on.")
-    random_ltd: RandomLtd = key(RandomLtd, "Random layer-token drop.")
+    random_ltd: RandomLtd = key({}, "Random layer-token drop.")
 
 
 class DataEfficiency(UncheckedBlock):
@@ -322,9 +318,9 @@ class DataEfficiency(UncheckedBlock):
         False,
         "Master switch; not consulted by every feature (random-LTD starts on its own flags).",
     )
-    data_routing: DataRouting = key(DataRouting, "Routing techniques inside the model.")
+    data_routing: DataRouting = key({}, "Routing techniques inside the model.")
     data_sampling: DataSampling = key(
-        DataSampling,
+        {},
         "Sampling techniques; only for the loader DeepSpeed builds from training_data.",
     )
     seed: int = key(1234, "Sampler seed.")

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
+from dsguard.schema.block import keys_of
 from dsguard.schema.problem import Problem
-from dsguard.schema.tensor_parallel import AUTOTP_PRESETS
+from dsguard.schema.shape import fields_of
 from dsguard.schema.whole import Whole, offloads
-from dsguard.schema.zero import OffloadOptimizer, OffloadParam
 
 _NO_BETAS = {"sgd", "rmsprop", "adagrad", "adadelta", "asgd", "rprop", "lbfgs", "musgd"}
 """Optimizers without the two decay rates that OneCycle cycles the first of."""
+
+AUTOTP_PRESETS = ("llama", "bloom", "chatglm", "mixtral", "deepseek_v2", "qwen2", "phi3")
+"""The names that DeepSpeed's ``AutoTPPresets`` knows, in any case; another one is no preset."""
 
 _WARMS_UP = ("WarmupLR", "WarmupDecayLR", "WarmupCosineLR")
 
@@ -30,14 +33,16 @@ def without_effect(config: Whole) -> Iterator[Problem]:
 
 
 def _offload_without_device(config: Whole) -> Iterator[Problem]:
-    if config.zero is None:
-        return
-    for name, known in (("offload_optimizer", OffloadOptimizer), ("offload_param", OffloadParam)):
+    for name in ("offload_optimizer", "offload_param"):
         dotted = f"zero_optimization.{name}"
         block = config.written(dotted)
         if not isinstance(block, dict) or block.get("device") is not None:
             continue
-        if any(key in known.model_fields and block[key] is not None for key in block):
+        zero = config.zero
+        known = fields_of(type(zero))[name].shape.block if zero is not None else None
+        if known is None:
+            return
+        if any(key in keys_of(known) and block[key] is not None for key in block):
             yield wording.unused(
                 config.place(dotted),
                 block,
@@ -47,7 +52,7 @@ def _offload_without_device(config: Whole) -> Iterator[Problem]:
 
 
 def _zero(config: Whole) -> Iterator[Problem]:
-    zero = config.zero
+    zero = config.zero if isinstance(config.written("zero_optimization"), dict) else None
     if zero is None:
         return
     if (
@@ -78,11 +83,12 @@ def _zero(config: Whole) -> Iterator[Problem]:
 
 def _precision(config: Whole) -> Iterator[Problem]:
     bf16 = "bf16" if "bf16" in config.given else "bfloat16"
-    enabled, zero = config.written(f"{bf16}.enabled"), config.zero
-    if zero is None or zero.stage == 0:
-        return  # refused
+    enabled = config.written(f"{bf16}.enabled")
     switch = f"{bf16}.bf16_master_weights_and_grads"
     if config.is_since("0.18.3") and config.is_on(switch) and enabled in (None, False):
+        zero = config.zero
+        if zero is None or zero.stage == 0:
+            return  # refused
         yield wording.unused(
             config.place(switch),
             True,

@@ -7,6 +7,7 @@ from dsguard.schema import wording
 from dsguard.schema.block import Takes, UncheckedBlock, key
 from dsguard.schema.history import Was
 from dsguard.schema.problem import Place, Problem
+from dsguard.schema.shape import fields_of
 
 _READ_WHEN_OFF = ("enabled", "load_balance_coeff", "validate_folding_routing", "async_split_plan")
 _INITIALIZE = "deepspeed.initialize"
@@ -162,7 +163,8 @@ class ExpertParallel(UncheckedBlock):
         """Ways to compute and to communicate that need each other."""
         if given.get("enabled") is not True:
             return
-        read = {name: value for name, value in given.items() if name in cls.model_fields}
+        fields = fields_of(cls)
+        read = {name: value for name, value in given.items() if name in fields}
         groups, limited = read.get("num_expert_groups"), read.get("num_limited_groups")
         if isinstance(groups, int) and isinstance(limited, int) and limited > groups >= 1:
             yield wording.failing(

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dsguard.schema import wording
-from dsguard.schema.precision import Bf16, Fp16
 from dsguard.schema.problem import Problem
-from dsguard.schema.tensor_parallel import TensorParallel
 from dsguard.schema.whole import Whole
 
 _INITIALIZE = "deepspeed.initialize"
@@ -26,8 +24,8 @@ def fails_together(config: Whole) -> Iterator[Problem]:
 
 
 def _two_master_weights(config: Whole) -> Iterator[Problem]:
-    fp16, bf16 = config.blocks.get("fp16"), config.blocks.get("bf16")
-    if not isinstance(fp16, Fp16) or not isinstance(bf16, Bf16):
+    fp16, bf16 = config.fp16, config.bf16
+    if fp16 is None or bf16 is None:
         return
     if not (fp16.fp16_master_weights_and_grads and bf16.bf16_master_weights_and_grads):
         return
@@ -72,8 +70,8 @@ def _amp(config: Whole) -> Iterator[Problem]:
 
 
 def _tensor_parallel(config: Whole) -> Iterator[Problem]:
-    block, size = config.blocks.get("tensor_parallel"), config.tensor_parallel_size
-    if not isinstance(block, TensorParallel) or size <= 1 or not config.is_since("0.18.6"):
+    block, size = config.tensor_parallel, config.tensor_parallel_size
+    if block is None or size <= 1 or not config.is_since("0.18.6"):
         return
     if block.tensor_parallel.tp_size not in (1, size):
         name = "tp" if config.written("tensor_parallel.tp") is not None else "tensor_parallel"

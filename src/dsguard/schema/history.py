@@ -6,9 +6,10 @@ says which releases have the key, and what was different in older ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.model.finding import Consequence
@@ -22,15 +23,17 @@ NEWEST_KNOWN = Version("0.19.8")
 SAME: Any = object()
 """Stands for "as in the newest known release"."""
 
+numbered = cache(Version)
+"""The release with a number. The same few numbers stand at hundreds of keys."""
 
-@dataclass(frozen=True)
-class Was:
+
+class Was(Struct, frozen=True):
     """What was different about a key in the releases before ``before``.
 
     Each says how those releases differed from the newest known one, not from the next older form.
-    ``type`` is another annotation, with its marks in ``Annotated``; ``wrong`` as in
-    :func:`~dsguard.schema.block.key`; ``absent`` says that the releases did not read the key
-    although older ones did.
+    ``type`` is another annotation, with its marks in ``Annotated``, or its text where that names
+    what is not imported; ``wrong`` as in :func:`~dsguard.schema.block.key`; ``absent`` says that
+    the releases did not read the key although older ones did.
     """
 
     before: str
@@ -40,8 +43,7 @@ class Was:
     absent: bool = False
 
 
-@dataclass(frozen=True)
-class History:
+class History(Struct, frozen=True):
     """The releases that read a key, and what they made of it.
 
     ``since`` is the first release with the key and ``removed`` the first without it. ``was`` is
@@ -60,7 +62,7 @@ class History:
 
     def form(self, release: Version) -> Was | None:
         """What was different in a release; None where nothing was."""
-        return next((was for was in self.was if release < Version(was.before)), None)
+        return next((was for was in self.was if release < numbered(was.before)), None)
 
     def exists_in(self, release: Version) -> bool:
         """Whether a release reads the key."""
@@ -72,7 +74,7 @@ class History:
     @property
     def changes(self) -> tuple[Version, ...]:
         """The releases in which something about the key changed, oldest first."""
-        changed = tuple(Version(was.before) for was in self.was)
+        changed = tuple(numbered(was.before) for was in self.was)
         return changed if self.removed is None else (*changed, self.removed)
 
     def gone_since(self, release: Version) -> Version | None:
@@ -81,16 +83,5 @@ class History:
             return None
         if self.removed is not None and release >= self.removed:
             return self.removed
-        older = [Version(was.before) for was in self.was if Version(was.before) <= release]
+        older = [numbered(was.before) for was in self.was if numbered(was.before) <= release]
         return max(older, default=self.since)
-
-    def __call__(self, schema: dict[str, Any]) -> None:
-        """Write itself into a JSON Schema: pydantic's hook ``json_schema_extra``."""
-        written = {
-            "since": str(self.since),
-            "removed": str(self.removed) if self.removed else None,
-            "deprecated": str(self.deprecated) if self.deprecated else None,
-            "replaced_by": self.replaced_by,
-            "expected": self.expected,
-        }
-        schema["deepspeed"] = {name: value for name, value in written.items() if value is not None}

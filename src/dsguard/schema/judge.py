@@ -5,23 +5,19 @@ Source: ``DeepSpeedConfig`` (deepspeed/runtime/config.py) and the readers it cal
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
 from dsguard.schema.block import Block, CheckedBlock, UncheckedBlock, UnknownKeys
 from dsguard.schema.problem import Place, Problem
-from dsguard.schema.shape import FieldFacts, Shape, fields_of, kind_of
+from dsguard.schema.shape import FieldFacts, Shape, fields_of, kind_of, made
 from dsguard.schema.strangers import stranger
 
-_RANGE_ERRORS = frozenset(
-    {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "out_of_range"}
-)
-_CHOICE_ERRORS = frozenset({"enum", "literal_error"})
+if TYPE_CHECKING:
+    from dsguard.schema.checked import Fault
 
 
 class Judge:
@@ -173,23 +169,24 @@ class Judge:
 
     def _checked(self, block: type[CheckedBlock], given: dict[str, Any], at: Place) -> None:
         """Judge an object as DeepSpeed's own model does."""
+        from dsguard.schema.checked import RefusedError, read  # imports pydantic-core
+
         kept = self._kept(block, given, at)
         try:
-            model = block.model_validate(kept)
-        except ValidationError as error:
-            self._type_errors(
-                block, given, at, error.errors(include_url=False, include_input=False)
-            )
+            taken = read(block, kept)
+        except RefusedError as refused:
+            self._type_errors(block, given, at, refused.faults)
             return
-        self._combinations(model, given, at)
+        self._combinations(taken, given, at)
         if "." not in at.dotted:
-            self.blocks[at.dotted] = model
+            self.blocks[at.dotted] = taken
 
     def _keep_as_read(self, block: type[Block], given: dict[str, Any], at: Place) -> None:
         """Keep a block of a release that had no model for it yet, with its values unchecked."""
         if issubclass(block, CheckedBlock):
-            read = {key: value for key, value in given.items() if key in block.model_fields}
-            self.blocks[at.dotted] = block.model_construct(**read)
+            fields = fields_of(block)
+            read = {fields[key].attribute: given[key] for key in given if key in fields}
+            self.blocks[at.dotted] = made(block, read)
 
     def _kept(self, block: type[CheckedBlock], given: dict[str, Any], at: Place) -> dict[str, Any]:
         """The part of an object whose values count; everything else becomes a problem."""
@@ -232,29 +229,29 @@ class Judge:
             self.unchecked(inner, value, at)
         return value
 
-    def _combinations(self, model: CheckedBlock, given: dict[str, Any], at: Place) -> None:
-        self.problems.extend(model.combinations(given, at))
-        for attribute in model.model_fields_set:
-            inner = getattr(model, attribute)
+    def _combinations(self, taken: CheckedBlock, given: dict[str, Any], at: Place) -> None:
+        self.problems.extend(taken.combinations(given, at))
+        for attribute in taken.written:
+            inner = getattr(taken, attribute)
             if isinstance(inner, CheckedBlock):
-                facts = fields_of(type(model))[attribute]
+                facts = fields_of(type(taken))[attribute]
                 key = next(spelling for spelling in facts.spellings if spelling in given)
                 self._combinations(inner, given[key] or {}, at.child(key))
 
     def _type_errors(
-        self, block: type[Block], given: dict[str, Any], at: Place, errors: list[ErrorDetails]
+        self, block: type[Block], given: dict[str, Any], at: Place, faults: list[Fault]
     ) -> None:
-        """Turn pydantic's errors into problems, one for each place."""
+        """Turn what pydantic refuses into problems, one for each place."""
         named = set[str]()
-        for error in errors:
-            place, value, shape = _find(block, given, at, error["loc"])
+        for fault in faults:
+            place, value, shape = _find(block, given, at, fault.place)
             if place.pointer in named:
                 continue
             named.add(place.pointer)
-            in_range = error["type"] in _RANGE_ERRORS or (
-                error["type"] in _CHOICE_ERRORS and kind_of(value) in shape.kinds
+            fits = fault.sort == "range" or (
+                fault.sort == "choice" and kind_of(value) in shape.kinds
             )
-            say = wording.out_of_range if in_range else wording.wrong_value
+            say = wording.out_of_range if fits else wording.wrong_value
             self.problems.append(say(place, value, shape.expected))
 
 
@@ -267,7 +264,7 @@ def _compatible(kinds: set[str]) -> set[str]:
 def _find(
     block: type[Block], given: Any, at: Place, loc: tuple[int | str, ...]
 ) -> tuple[Place, Any, Shape]:
-    """The place, value and shape an error of pydantic is about.
+    """The place, value and shape a fault is about.
 
     Its location ends with names of a union's alternatives, which no value stands under.
     """

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from packaging.version import Version
 
 from dsguard.model.tree import split_pointer
-from dsguard.schema.block import Block, CheckedBlock, UnknownKeys
+from dsguard.schema.block import Block, CheckedBlock, UnknownKeys, cached
 from dsguard.schema.config import Config
 from dsguard.schema.history import NEWEST_KNOWN, OLDEST_KNOWN
 from dsguard.schema.releases import as_of
 from dsguard.schema.shape import FieldFacts, fields_of
 
-__all__ = ["NEWEST_KNOWN", "OLDEST_KNOWN", "Form", "KeyInfo", "all_keys", "find"]
 
-
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True):
     """A key as the releases from ``since`` on read it, up to the next form.
 
     ``present`` is False where they do not read it. ``type`` says in words what it takes;
@@ -34,8 +32,7 @@ class Form:
     unknown_keys: UnknownKeys | None = None
 
 
-@dataclass(frozen=True)
-class KeyInfo:
+class KeyInfo(Struct, frozen=True):
     """A key of the config.
 
     ``dotted`` is its path in the documented spelling, with ``*`` for a name that is free. A key
@@ -43,8 +40,8 @@ class KeyInfo:
     """
 
     dotted: str
-    _path: tuple[FieldFacts, ...] = field(repr=False)
-    _holder: type[Block] = field(repr=False)
+    _path: tuple[FieldFacts, ...]
+    _holder: type[Block]
 
     @property
     def _facts(self) -> FieldFacts:
@@ -174,7 +171,7 @@ def _keys(
             yield from _keys(facts.shape.blocks, f"{dotted}.*.", inner, release)
 
 
-@cache
+@cached
 def _forms(path: tuple[FieldFacts, ...], holder: type[Block]) -> tuple[Form, ...]:
     """The forms of the key at the end of a path, oldest first."""
     first = max(facts.history.since for facts in path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple
 
@@ -93,6 +92,8 @@ def hint(key: str, block: type[Block], dotted: str) -> Hint:
     elsewhere = _parents(block.release)
     if key in elsewhere and key not in _GENERIC:
         return Hint((key,), _nearest(elsewhere[key], dotted), True)
+    from difflib import get_close_matches  # only for keys that nobody knows
+
     close = get_close_matches(key, here, n=3, cutoff=0.75)
     if close:
         return Hint(tuple(close), (), False)

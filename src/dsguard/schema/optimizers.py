@@ -6,15 +6,13 @@ in deepspeed/runtime/engine.py, the classes in deepspeed/ops, and torch.optim.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.schema.history import OLDEST_KNOWN
 
 
-@dataclass(frozen=True)
-class DeepSpeedOptimizer:
+class DeepSpeedOptimizer(Struct, frozen=True):
     """A name that DeepSpeed itself knows, in any case.
 
     ``title`` is the usual spelling. ``since`` is the first release with it; ``removed_in`` the

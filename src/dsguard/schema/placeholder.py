@@ -15,21 +15,21 @@ from dsguard.model.tree import join_pointer, split_pointer
 from dsguard.schema import wording
 from dsguard.schema.problem import ROOT, Problem, ProblemKind
 
-_MARKED = re.compile(
-    r"""
+_MARKED = r"""
     \$ (?: [A-Za-z_]\w* | \{ [^{}]+ \} )   # $BATCH, ${BATCH}
   | \{\{ .+ \}\} | \{% .+ %\}              # {{ batch }}
   | < [^<>|]+ >                            # <fill me>
   | __ [A-Z] [A-Z0-9_]* __                 # __BATCH__
   | % [A-Z] [A-Z0-9_]* %                   # %BATCH%
   | @ [A-Z] [A-Z0-9_]* @                   # @BATCH@
-    """,
-    re.VERBOSE,
-)
-_WORD = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+"""
+_MARKS = ("$", "{", "<", "__", "%", "@")
+"""What each of them starts with. Few texts do, so the pattern is seldom compiled."""
+
+_WORD = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 """CONFIG_BATCH_SIZE: in capitals, and of more than one part."""
 
-_BARE_WORD = re.compile(r"[A-Z](?:[A-Z0-9_]|(?<=[0-9])(?:st|nd|rd|th)(?![a-z])){2,}")
+_BARE_WORD = r"[A-Z](?:[A-Z0-9_]|(?<=[0-9])(?:st|nd|rd|th)(?![a-z])){2,}"
 """MBSIZE or CL_1st_MIN, where a comma follows: HJSON reads a word without quotes up to the end
 of the line."""
 
@@ -78,13 +78,16 @@ def judged_as_template(value: dict[str, Any], problems: list[Problem]) -> list[P
 
 
 def _is_marked(text: str) -> bool:
-    return _MARKED.fullmatch(text.removesuffix(",")) is not None
+    mark = text.startswith(_MARKS)
+    return mark and re.fullmatch(_MARKED, text.removesuffix(","), re.VERBOSE) is not None
 
 
 def _is_word(text: str) -> bool:
     word = text.removesuffix(",")
+    if word == text and not ("_" in word and word.isupper()):
+        return False  # the pattern needs both, and most texts need no pattern
     pattern = _WORD if word == text else _BARE_WORD
-    return pattern.fullmatch(word) is not None and word not in _REAL_WORDS
+    return re.fullmatch(pattern, word) is not None and word not in _REAL_WORDS
 
 
 def _placeholders(value: Any) -> Iterator[tuple[str, str]]:

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from packaging.version import Version
-from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
 
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
-from dsguard.schema.block import CheckedBlock, Takes, UncheckedBlock, key
+from dsguard.schema.block import Before, CheckedBlock, OutOfRangeError, Takes, UncheckedBlock, key
 from dsguard.schema.history import Was
 from dsguard.schema.problem import Place, Problem
 
@@ -39,16 +37,16 @@ def _loss_scale(value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         scale = math.nan
     if math.isnan(scale):
-        raise PydanticCustomError("mistyped", "not a number")
+        raise ValueError("not a number")
     if not 0 <= scale < math.inf:
-        raise PydanticCustomError("out_of_range", "negative or infinite")
+        raise OutOfRangeError("negative or infinite")
     return scale
 
 
 def _no_boolean(value: Any) -> Any:
     """pydantic would read true and false as 1 and 0."""
     if isinstance(value, bool):
-        raise PydanticCustomError("mistyped", "a boolean")
+        raise ValueError("a boolean")
     return value
 
 
@@ -80,7 +78,7 @@ class Fp16(CheckedBlock):
 
     enabled: bool = key(False, "Train in float16.")
     auto_cast: bool = key(False, "Cast the model's inputs to float16.")
-    loss_scale: Annotated[float, BeforeValidator(_loss_scale)] = key(
+    loss_scale: Annotated[float, Before(_loss_scale)] = key(
         0,
         "0 scales the loss dynamically; any other number is the fixed scale.",
         expected="a finite number of at least 0",
@@ -91,7 +89,7 @@ class Fp16(CheckedBlock):
         "The dynamic scale starts at 2 to this power.",
         was=(Was("0.17.1", type=Annotated[int, Takes(_is_power, "a number")]),),
     )
-    loss_scale_window: Annotated[int, BeforeValidator(_no_boolean)] = key(
+    loss_scale_window: Annotated[int, Before(_no_boolean)] = key(
         1000,
         "Steps without overflow before the dynamic scale doubles.",
         was=(Was("0.19.3", type=int),),
@@ -102,7 +100,7 @@ class Fp16(CheckedBlock):
         "Refill hysteresis after every step without overflow.",
         since="0.9.3",
     )
-    min_loss_scale: Annotated[int, BeforeValidator(_no_boolean)] = key(
+    min_loss_scale: Annotated[int, Before(_no_boolean)] = key(
         1,
         "The dynamic scale never falls below this.",
         was=(Was("0.17.1", type=float), Was("0.19.3", type=int)),

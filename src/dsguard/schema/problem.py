@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from dsguard.model.finding import Consequence
 from dsguard.model.tree import join_pointer
@@ -43,8 +44,7 @@ class ProblemKind(str, Enum):
     PLACEHOLDER = "placeholder"
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing DeepSpeed refuses, ignores or reads otherwise than written.
 
     ``pointer`` (RFC 6901) uses the spelling found in the config; ``part`` says whether the
@@ -71,11 +71,7 @@ class Problem:
     other: str | None = None
 
 
-_PLAIN = re.compile(r"[\w#/$-]+")
-
-
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A key's place in the config: as a JSON pointer and, for messages, as a dotted path.
 
     The whole config is ``Place("", "")``.
@@ -87,7 +83,8 @@ class Place:
     def child(self, key: str | int) -> Place:
         """The place of a key or list item inside this one."""
         name = str(key)
-        if not _PLAIN.fullmatch(name):  # a dot, a space, a line end: the path stays readable
+        if not (name.isascii() and name.isidentifier()) and not re.fullmatch(r"[\w#/$-]+", name):
+            # a dot, a space, a line end: the path stays readable
             name = json.dumps(name)
         dotted = f"{self.dotted}.{name}" if self.dotted else name
         return Place(join_pointer(self.pointer, key), dotted)

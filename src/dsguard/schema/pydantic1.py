@@ -1,4 +1,4 @@
-"""How pydantic 1 read values, in terms of pydantic 2.
+"""How pydantic 1 read values, as functions that values go through before pydantic 2 reads them.
 
 DeepSpeed checked its blocks with pydantic 1 until 0.14.5 (through ``pydantic.v1`` where version 2
 was installed) and with pydantic 2 from 0.15.0 on. The old one cut fractions off, took numbers for
@@ -8,29 +8,29 @@ Source: pydantic/v1/validators.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 from packaging.version import Version
-from pydantic import BaseModel, BeforeValidator
+
+from dsguard.schema.block import Block
 
 PYDANTIC_2_SINCE = Version("0.15.0")
 """The first release of DeepSpeed whose models are written for pydantic 2."""
 
 
-def reads_like_1(option: Any) -> list[BeforeValidator]:
+def reads_like_1(option: Any) -> Callable[[Any], Any] | None:
     """What has to happen to a value before pydantic 2 checks it for one type of an annotation."""
     if option is int:
-        return [BeforeValidator(_whole)]
+        return _whole
     if option is str:
-        return [BeforeValidator(_text)]
-    if option is dict:
-        return [BeforeValidator(_object)]
-    if isinstance(option, type) and issubclass(option, BaseModel):
-        return [BeforeValidator(_object)]
+        return _text
+    if option is dict or (isinstance(option, type) and issubclass(option, Block)):
+        return _object
     if isinstance(option, type) and issubclass(option, Enum):
-        return [BeforeValidator(_Member(option))]
-    return []
+        return _Member(option)
+    return None
 
 
 def _whole(value: Any) -> Any:

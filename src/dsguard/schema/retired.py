@@ -120,5 +120,5 @@ class QuantizeTraining(UncheckedBlock):
     unknown_keys: ClassVar[UnknownKeys] = UnknownKeys.FREE
 
     eigenvalue: Annotated[Eigenvalue, ANYTHING] = key(
-        Eigenvalue, "Only looked at where compression_training.shared_parameters is enabled."
+        {}, "Only looked at where compression_training.shared_parameters is enabled."
     )

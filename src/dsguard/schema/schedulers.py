@@ -6,15 +6,13 @@ deepspeed/runtime/engine.py, and torch.optim.lr_scheduler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.schema.history import OLDEST_KNOWN
 
 
-@dataclass(frozen=True)
-class SchedulerClass:
+class SchedulerClass(Struct, frozen=True):
     """What the constructor of a scheduler takes; the case of its name matters.
 
     ``parameters`` are all arguments of the constructor besides the optimizer, ``required``

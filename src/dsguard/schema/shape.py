@@ -1,26 +1,30 @@
-"""What a field of a block takes, read from its annotation."""
+"""What a field of a block takes, read from its declaration when somebody asks for it."""
 
 from __future__ import annotations
 
+import operator
 import types
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from functools import cache
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt
-from pydantic.fields import FieldInfo
+from msgspec import Struct, field
+from packaging.version import Version
 
 from dsguard.model.finding import Consequence
-from dsguard.schema.block import Block, Holds, Takes
-from dsguard.schema.history import SAME, History
-from dsguard.schema.releases import history_of
+from dsguard.schema.block import Block, Holds, Key, Limit, Takes, cached, keys_of
+from dsguard.schema.history import NEWEST_KNOWN, SAME, History
+from dsguard.schema.releases import as_of
+
+BlockT = TypeVar("BlockT", bound=Block)
+
+_KEEPS = {"gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le}
+_LIMITS = {"gt": "above", "ge": "of at least", "lt": "below", "le": "at most"}
 
 
-@dataclass
-class Shape:
+class Shape(Struct):
     """The JSON types and values that a field takes.
 
     ``kinds`` are names out of boolean, whole, number, string, list, object, null and
@@ -35,7 +39,7 @@ class Shape:
     block: type[Block] | None = None
     blocks: type[Block] | None = None
     items: Shape | None = None
-    bounds: tuple[Ge | Gt | Le | Lt, ...] = ()
+    bounds: tuple[Limit, ...] = ()
     takes: Takes | None = None
     expected: str = ""
 
@@ -43,18 +47,19 @@ class Shape:
         """Whether a number is within the limits; anything else has none."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return True
-        return all(_keeps(bound, value) for bound in self.bounds)
+        return all(_KEEPS[bound.sign](value, bound.number) for bound in self.bounds)
 
 
-@dataclass(frozen=True, eq=False)
-class FieldFacts:
+class FieldFacts(Struct, frozen=True, eq=False):
     """A field of a block, in the release that the block's class describes, and its history.
 
-    ``name`` is the documented spelling, ``spellings`` all that are read. ``wrong`` is the
+    ``name`` is the documented spelling, ``spellings`` all that are read, ``attribute`` the one that
+    an object of the block uses. ``wrong`` is the
     consequence of a value of another type where types are not checked.
     """
 
     name: str
+    attribute: str
     spellings: tuple[str, ...]
     shape: Shape
     default: Any
@@ -63,18 +68,63 @@ class FieldFacts:
     history: History
 
 
-@cache
-def fields_of(block: type[Block]) -> dict[str, FieldFacts]:
-    """The fields of a block by every spelling DeepSpeed reads.
+class Fields(Mapping[str, FieldFacts]):
+    """The fields of a block by every spelling DeepSpeed reads, looked at one by one.
 
     They are those of one release for a class that :func:`~dsguard.schema.releases.as_of` made,
     and those of all releases for a class as it is written down.
     """
-    found: dict[str, FieldFacts] = {}
-    for attribute, info in block.model_fields.items():
-        facts = _facts(attribute, info, block)
-        found.update(dict.fromkeys(facts.spellings, facts))
-    return found
+
+    def __init__(self, block: type[Block]) -> None:
+        self._release = block.release if block.with_history is not None else None
+        self._keys = {
+            spelling: key for key in keys_of(block).values() for spelling in key.spellings
+        }
+        self._found: dict[Key, FieldFacts] = {}
+
+    def __getitem__(self, spelling: str) -> FieldFacts:
+        key = self._keys[spelling]
+        found = self._found.get(key)
+        if found is None:
+            if not self._has(key):
+                raise KeyError(spelling)
+            found = self._found[key] = _facts(key, self._release)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (spelling for spelling, key in self._keys.items() if self._has(key))
+
+    def __len__(self) -> int:
+        return sum(map(self._has, self._keys.values()))
+
+    def __contains__(self, spelling: object) -> bool:
+        key = self._keys.get(spelling) if isinstance(spelling, str) else None
+        return key is not None and self._has(key)
+
+    def _has(self, key: Key) -> bool:
+        return self._release is None or key.history.exists_in(self._release)
+
+
+@cached
+def fields_of(block: type[Block]) -> Fields:
+    """The fields of a block."""
+    return Fields(block)
+
+
+def made(block: type[BlockT], given: Mapping[str, Any]) -> BlockT:
+    """A block with values by attribute; whatever is not given has its default."""
+    return block(given, partial(_default, block))
+
+
+def _default(block: type[Block], attribute: str) -> Any:
+    """What an attribute is in a release whose config does not give it, or that has no such key."""
+    key = keys_of(block)[attribute]
+    default = key.default_in(block.release)
+    if default == {}:
+        release = block.release if block.with_history is not None else None
+        inner = _facts(key, release).shape.block
+        return made(inner, {}) if inner is not None else default
+    return default
 
 
 def kind_of(value: Any) -> str:
@@ -92,37 +142,43 @@ def kind_of(value: Any) -> str:
     return "object" if isinstance(value, dict) else "list"
 
 
-def _facts(attribute: str, info: FieldInfo, block: type[Block]) -> FieldFacts:
-    history = history_of(info)
-    form = history.form(block.release)
-    shape = _shape(info.annotation, info.metadata)
+def _facts(key: Key, release: Version | None) -> FieldFacts:
+    """A field in a release; None stands for the class as it is written down."""
+    history, at = key.history, release or NEWEST_KNOWN
+    form = history.form(at)
+    shape = _shape(*key.annotation(at), release)
     if history.expected and (form is None or form.type is SAME):
         shape.expected = history.expected
     elif shape.takes:
         shape.expected = shape.takes.expected
     return FieldFacts(
-        name=info.alias or attribute,
-        spellings=(info.alias, attribute) if info.alias else (attribute,),
+        name=key.spellings[0],
+        attribute=key.attribute,
+        spellings=key.spellings,
         shape=shape,
-        default={} if info.default_factory else info.default,
-        doc=info.description or "",
+        default=key.default_in(at),
+        doc=key.doc,
         wrong=(form.wrong if form else None) or history.wrong,
         history=history,
     )
 
 
-def _shape(annotation: Any, metadata: Iterable[Any] = ()) -> Shape:
+def _shape(annotation: Any, marks: Iterable[Any], release: Version | None) -> Shape:
     words = list[str]()
-    shape = Shape(bounds=tuple(m for m in metadata if isinstance(m, Ge | Gt | Le | Lt)))
+    shape = Shape(bounds=tuple(mark for mark in marks if isinstance(mark, Limit)))
     for option in _options(annotation):
-        words.append(_add(shape, option))
-    for mark in metadata:
+        words.append(_add(shape, option, release))
+    for mark in marks:
         if isinstance(mark, Takes):
             shape.takes = mark
         elif isinstance(mark, Holds):
-            shape.block = mark.block
+            shape.block = _in_release(mark.block, release)
     shape.expected = _either(words)
     return shape
+
+
+def _in_release(block: type[Block], release: Version | None) -> type[Block]:
+    return block if release is None else as_of(block, release)
 
 
 def _options(annotation: Any) -> list[Any]:
@@ -133,7 +189,7 @@ def _options(annotation: Any) -> list[Any]:
     return [annotation]
 
 
-def _add(shape: Shape, option: Any) -> str:
+def _add(shape: Shape, option: Any, release: Version | None) -> str:
     """Add one alternative of an annotation to a shape and return it in words."""
     origin = get_origin(option)
     if origin is Literal or (isinstance(option, type) and issubclass(option, Enum)):
@@ -145,17 +201,17 @@ def _add(shape: Shape, option: Any) -> str:
     if origin is list or option is list or option is tuple:
         shape.kinds.add("list")
         arguments = get_args(option)
-        shape.items = _shape(arguments[0]) if arguments else None
+        shape.items = _shape(arguments[0], (), release) if arguments else None
         return "a list of strings" if arguments == (str,) else "a list"
     if origin is dict or option is dict:
         shape.kinds.add("object")
         last = (get_args(option) or (Any,))[-1]
         if isinstance(last, type) and issubclass(last, Block):
-            shape.blocks = last
+            shape.blocks = _in_release(last, release)
         return "an object"
     if isinstance(option, type) and issubclass(option, Block):
         shape.kinds.add("object")
-        shape.block = option
+        shape.block = _in_release(option, release)
         return "an object"
     kind, words = {
         bool: ("boolean", "true or false"),
@@ -169,27 +225,8 @@ def _add(shape: Shape, option: Any) -> str:
     return words
 
 
-def _keeps(bound: Any, value: float) -> bool:
-    if isinstance(bound, Ge):
-        return bool(value >= bound.ge)  # type: ignore[operator]
-    if isinstance(bound, Gt):
-        return bool(value > bound.gt)  # type: ignore[operator]
-    if isinstance(bound, Le):
-        return bool(value <= bound.le)  # type: ignore[operator]
-    return bool(value < bound.lt)
-
-
 def _bounded(noun: str, shape: Shape) -> str:
-    words = []
-    for bound in shape.bounds:
-        if isinstance(bound, Ge):
-            words.append(f"of at least {bound.ge:g}")
-        elif isinstance(bound, Gt):
-            words.append(f"above {bound.gt:g}")
-        elif isinstance(bound, Le):
-            words.append(f"at most {bound.le:g}")
-        else:
-            words.append(f"below {bound.lt:g}")
+    words = [f"{_LIMITS[bound.sign]} {bound.number:g}" for bound in shape.bounds]
     return f"{noun} {' and '.join(words)}" if words else noun
 
 

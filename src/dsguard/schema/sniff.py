@@ -11,7 +11,6 @@ suffices, which means a key nobody else uses, or two keys at least.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 BLOCKS = frozenset(
@@ -120,13 +119,14 @@ def may_be_deepspeed(value: dict[str, Any]) -> bool:
     an empty object may be anything.
     """
     keys, known = _keys(value)
-    names = [*SCALARS, *BLOCKS]
-    misspelt = [
-        key
-        for key in keys
-        if key not in known and key not in BLOCKS and get_close_matches(key, names, 1, 0.85)
-    ]
+    misspelt = [key for key in keys if key not in known and key not in BLOCKS and _is_misspelt(key)]
     return not keys or 2 * (len(known) + len(misspelt)) > len(keys)
+
+
+def _is_misspelt(key: str) -> bool:
+    from difflib import get_close_matches  # most configs have no such key
+
+    return bool(get_close_matches(key, [*SCALARS, *BLOCKS], 1, 0.85))
 
 
 def named_like_config(name: str) -> bool:

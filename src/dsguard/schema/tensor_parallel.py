@@ -2,17 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
-
-from dsguard.schema.block import CheckedBlock, Holds, UncheckedBlock, key
-
-AUTOTP_PRESETS = ("llama", "bloom", "chatglm", "mixtral", "deepseek_v2", "qwen2", "phi3")
-"""The names that ``AutoTPPresets`` knows, in any case; another one means no preset."""
+from dsguard.schema.block import Before, CheckedBlock, Holds, UncheckedBlock, key
 
 
 def _never(value: Any) -> Any:
-    raise PydanticCustomError("mistyped", "nothing that JSON can hold is taken")
+    raise ValueError("nothing that JSON can hold is taken")
 
 
 class PartitionConfig(UncheckedBlock):
@@ -61,7 +55,7 @@ class TensorParallel(CheckedBlock):
     """
 
     autotp_size: int = key(0, "Ranks one model is split over; 0 turns AutoTP off.", since="0.16.4")
-    dtype: Annotated[Any, BeforeValidator(_never)] = key(
+    dtype: Annotated[Any, Before(_never)] = key(
         "torch.float16",
         "Type the model is cast to; only Python code can give it (a torch.dtype object).",
         since="0.16.4",
@@ -95,7 +89,7 @@ class TensorParallel(CheckedBlock):
         since="0.18.6",
     )
     tensor_parallel: TensorParallelGroup = key(
-        TensorParallelGroup,
+        {},
         "Group and size of the tensor-parallel ranks.",
         since="0.16.4",
         alias="tp",

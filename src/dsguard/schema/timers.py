@@ -23,4 +23,4 @@ class Timers(UncheckedBlock):
 
     unknown_keys: ClassVar[UnknownKeys] = UnknownKeys.FREE
 
-    throughput: Throughput = key(Throughput, "Throughput timer.", since="0.14.3")
+    throughput: Throughput = key({}, "Throughput timer.", since="0.14.3")

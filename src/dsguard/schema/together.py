@@ -6,26 +6,27 @@ Source: ``_initialize_params`` and ``_do_error_check`` in deepspeed/runtime/conf
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dsguard.schema import wording
-from dsguard.schema.block import CheckedBlock
-from dsguard.schema.compile import Compile
-from dsguard.schema.precision import Bf16, Fp16
 from dsguard.schema.problem import ROOT, Place, Problem
 from dsguard.schema.whole import Whole
-from dsguard.schema.zero import ZeroOptimization
+
+if TYPE_CHECKING:
+    from dsguard.schema.compile import Compile
+    from dsguard.schema.precision import Bf16, Fp16
+    from dsguard.schema.zero import ZeroOptimization
 
 _STAGE = ROOT.child("zero_optimization").child("stage")
 
 
 def refused_together(config: Whole) -> Iterator[Problem]:
     """Combinations across blocks that stop DeepSpeed when it reads the config."""
-    given, blocks = config.given, config.blocks
-    fp16, bf16 = blocks.get("fp16"), blocks.get("bf16") or blocks.get("bfloat16")
-    bf16_at = ROOT.child("bf16" if "bf16" in blocks else "bfloat16")
+    given, blocks, fp16 = config.given, config.blocks, config.fp16
     fp16_at = ROOT.child("fp16")
-    if isinstance(fp16, Fp16) and isinstance(bf16, Bf16) and fp16.enabled and bf16.enabled:
+    bf16 = config.bf16 or cast("Bf16 | None", blocks.get("bfloat16"))
+    bf16_at = ROOT.child("bf16" if "bf16" in blocks else "bfloat16")
+    if fp16 is not None and bf16 is not None and fp16.enabled and bf16.enabled:
         yield wording.combination(
             bf16_at.child("enabled"),
             given[bf16_at.dotted]["enabled"],
@@ -33,11 +34,7 @@ def refused_together(config: Whole) -> Iterator[Problem]:
             f"{bf16_at.dotted}.enabled and fp16.enabled are both true, but only one precision can "
             "be on",
         )
-    if (
-        isinstance(bf16, Bf16)
-        and bf16.bf16_optimizer_states
-        and not bf16.bf16_master_weights_and_grads
-    ):
+    if bf16 is not None and bf16.bf16_optimizer_states and not bf16.bf16_master_weights_and_grads:
         yield wording.combination(
             bf16_at.child("bf16_optimizer_states"),
             given[bf16_at.dotted]["bf16_optimizer_states"],
@@ -46,21 +43,22 @@ def refused_together(config: Whole) -> Iterator[Problem]:
             f"{bf16_at.dotted}.bf16_master_weights_and_grads, which is false",
         )
     yield from _eigenvalues(config)
-    zero = config.zero
-    if zero is None:
-        return
-    if isinstance(fp16, Fp16) and fp16.fp16_master_weights_and_grads:
-        in_force = fp16.enabled or fp16.is_checked()
-        stages = (1, 2, 3) if fp16.is_since("0.18.3") else (2,)
-        if in_force and zero.stage not in stages:
-            yield _needs_zero(given, fp16_at.child("fp16_master_weights_and_grads"), zero, stages)
-    if isinstance(bf16, Bf16) and zero.stage == 0:
+    if fp16 is not None and fp16.fp16_master_weights_and_grads:
+        yield from _fp16_master_weights(config, fp16, fp16_at)
+    if bf16 is not None:
         for name in ("bf16_master_weights_and_grads", "bf16_optimizer_states"):
-            if getattr(bf16, name):
-                yield _needs_zero(given, bf16_at.child(name), zero, (1, 2, 3))
+            if getattr(bf16, name) and config.zero is not None and config.zero.stage == 0:
+                yield _needs_zero(given, bf16_at.child(name), config.zero, (1, 2, 3))
     op = given.get("gradient_allreduce_op")
-    if config.is_since("0.19.6") and str(op).lower() == "sum":
-        yield from _no_sum(op, zero, blocks.get("compile"))
+    if config.is_since("0.19.6") and str(op).lower() == "sum" and config.zero is not None:
+        yield from _no_sum(op, config.zero, config.compile)
+
+
+def _fp16_master_weights(config: Whole, fp16: Fp16, at: Place) -> Iterator[Problem]:
+    zero, in_force = config.zero, fp16.enabled or fp16.is_checked()
+    stages = (1, 2, 3) if fp16.is_since("0.18.3") else (2,)
+    if zero is not None and in_force and zero.stage not in stages:
+        yield _needs_zero(config.given, at.child("fp16_master_weights_and_grads"), zero, stages)
 
 
 def _eigenvalues(config: Whole) -> Iterator[Problem]:
@@ -91,7 +89,7 @@ def _needs_zero(
     )
 
 
-def _no_sum(op: Any, zero: ZeroOptimization, compiles: CheckedBlock | None) -> Iterator[Problem]:
+def _no_sum(op: Any, zero: ZeroOptimization, compiles: Compile | None) -> Iterator[Problem]:
     at, zero_at = ROOT.child("gradient_allreduce_op"), ROOT.child("zero_optimization")
     if zero.stage == 3:
         yield wording.combination(
@@ -104,7 +102,7 @@ def _no_sum(op: Any, zero: ZeroOptimization, compiles: CheckedBlock | None) -> I
             zero_at.child("zenflow"),
             'gradient_allreduce_op "sum" does not work with zero_optimization.zenflow',
         )
-    if isinstance(compiles, Compile) and compiles.deepcompile:
+    if compiles is not None and compiles.deepcompile:
         yield wording.combination(
             at,
             op,

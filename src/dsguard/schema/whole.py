@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
 from packaging.version import Version
 
 from dsguard.schema.block import CheckedBlock
+from dsguard.schema.config import Config, zero_of
+from dsguard.schema.history import numbered
 from dsguard.schema.problem import ROOT, Place
 from dsguard.schema.releases import as_of
-from dsguard.schema.tensor_parallel import TensorParallel
-from dsguard.schema.zero import ZeroOptimization
+from dsguard.schema.shape import made
+
+if TYPE_CHECKING:
+    from dsguard.schema.compile import Compile
+    from dsguard.schema.precision import Bf16, Fp16
+    from dsguard.schema.tensor_parallel import TensorParallel
+    from dsguard.schema.zero import ZeroOptimization
 
 
-@dataclass(frozen=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """A config with the blocks that DeepSpeed accepts in it.
 
     ``given`` is the config as written, ``blocks`` its checked top-level blocks by key. A block that
@@ -29,7 +35,7 @@ class Whole:
 
     def is_since(self, release: str) -> bool:
         """Whether the config is judged by this release or a newer one."""
-        return self.target >= Version(release)
+        return self.target >= numbered(release)
 
     def place(self, dotted: str) -> Place:
         """The place of a key by its dotted path."""
@@ -61,13 +67,30 @@ class Whole:
     @property
     def zero(self) -> ZeroOptimization | None:
         """The ZeRO settings in force, None where they are refused by themselves."""
-        written = self.given.get("zero_optimization", {})
-        if isinstance(written, bool):
-            return as_of(ZeroOptimization, self.target).model_validate({"stage": int(written)})
-        if "zero_optimization" not in self.given:
-            return as_of(ZeroOptimization, self.target)()
-        zero = self.blocks.get("zero_optimization")
-        return zero if isinstance(zero, ZeroOptimization) else None
+        written = self.given.get("zero_optimization", False)
+        if not isinstance(written, bool):
+            return cast("ZeroOptimization | None", self.blocks.get("zero_optimization"))
+        return made(zero_of(as_of(Config, self.target)), {"stage": int(written)})
+
+    @property
+    def fp16(self) -> Fp16 | None:
+        """The block fp16 as it is read, None where it is absent or refused by itself."""
+        return cast("Fp16 | None", self.blocks.get("fp16"))
+
+    @property
+    def bf16(self) -> Bf16 | None:
+        """The block bf16 as it is read; not what stands under its old name."""
+        return cast("Bf16 | None", self.blocks.get("bf16"))
+
+    @property
+    def compile(self) -> Compile | None:
+        """The block compile as it is read."""
+        return cast("Compile | None", self.blocks.get("compile"))
+
+    @property
+    def tensor_parallel(self) -> TensorParallel | None:
+        """The block tensor_parallel as it is read."""
+        return cast("TensorParallel | None", self.blocks.get("tensor_parallel"))
 
     @property
     def stage_at(self) -> Place | None:
@@ -77,8 +100,8 @@ class Whole:
     @property
     def tensor_parallel_size(self) -> int:
         """The degree of AutoTP; 0 where it is off."""
-        block = self.blocks.get("tensor_parallel")
-        return block.autotp_size if isinstance(block, TensorParallel) else 0
+        block = self.tensor_parallel
+        return block.autotp_size if block is not None else 0
 
 
 def offloads(device: Any) -> bool:

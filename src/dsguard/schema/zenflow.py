@@ -2,23 +2,19 @@
 
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le
-from pydantic import AfterValidator
-from pydantic_core import PydanticCustomError
-
-from dsguard.schema.block import CheckedBlock, key
+from dsguard.schema.block import After, CheckedBlock, Limit, OutOfRangeError, key
 from dsguard.schema.history import Was
 
 
 def _number_or_auto(value: str | int) -> str | int:
     if isinstance(value, str) and value != "auto":
-        raise PydanticCustomError("mistyped", 'text other than "auto"')
+        raise ValueError('text other than "auto"')
     return value
 
 
 def _positive_or_auto(value: str | int) -> str | int:
     if isinstance(value, int) and value < 1:
-        raise PydanticCustomError("out_of_range", "less than 1")
+        raise OutOfRangeError("less than 1")
     return _number_or_auto(value)
 
 
@@ -34,7 +30,7 @@ class ZenFlow(CheckedBlock):
         since="0.17.5",
         gt=0.0,
         lt=1.0,
-        was=(Was("0.19.6", type=Annotated[float, Ge(0.0), Le(1.0)]),),
+        was=(Was("0.19.6", type=Annotated[float, Limit("ge", 0.0), Limit("le", 1.0)]),),
     )
     select_strategy: Literal["auto", "step", "epoch"] = key(
         "auto",
@@ -70,7 +66,7 @@ class ZenFlow(CheckedBlock):
         ge=0.0,
         le=1.0,
     )
-    select_interval: Annotated[str | int, AfterValidator(_number_or_auto)] = key(
+    select_interval: Annotated[str | int, After(_number_or_auto)] = key(
         "auto",
         "auto, or a number of steps/epochs between selections.",
         since="0.17.5",
@@ -81,10 +77,10 @@ class ZenFlow(CheckedBlock):
         "Filled in by DeepSpeed while it runs; not for config files.",
         since="0.17.5",
     )
-    update_interval: Annotated[str | int, AfterValidator(_positive_or_auto)] = key(
+    update_interval: Annotated[str | int, After(_positive_or_auto)] = key(
         "auto",
         "auto, or steps between CPU updates; also overwrites gradient_accumulation_steps.",
         since="0.17.5",
         expected='a whole number of at least 1, or "auto"',
-        was=(Was("0.19.6", type=Annotated[str | int, AfterValidator(_number_or_auto)]),),
+        was=(Was("0.19.6", type=Annotated[str | int, After(_number_or_auto)]),),
     )

@@ -6,11 +6,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
-from annotated_types import Ge
-
 from dsguard.model.finding import Consequence
 from dsguard.schema import wording
-from dsguard.schema.block import CheckedBlock, key
+from dsguard.schema.block import CheckedBlock, Limit, key, keys_of
 from dsguard.schema.history import Was
 from dsguard.schema.problem import Place, Problem
 from dsguard.schema.zenflow import ZenFlow
@@ -126,11 +124,11 @@ class LeafModule(CheckedBlock):
         if not isinstance(given, dict):
             return given
         names = {name: [value] for name, value in given.items() if isinstance(value, str)}
-        return super().arguments(given | {n: v for n, v in names.items() if n in cls.model_fields})
+        return super().arguments(given | {n: v for n, v in names.items() if n in keys_of(cls)})
 
     def combinations(self, given: dict[str, Any], at: Place) -> Iterator[Problem]:
         """``"auto"`` becomes a list of one name before it could be dropped."""
-        for name in type(self).model_fields:
+        for name in keys_of(type(self)):
             if given.get(name) == "auto":
                 yield wording.unfilled_auto(
                     at.child(name), Consequence.DIFFERS, expected="a list of strings"
@@ -156,7 +154,7 @@ class ZeroOptimization(CheckedBlock):
         500_000_000,
         "Elements (not bytes) reduced at a time; bounds the memory of reduction.",
         gt=0,
-        was=(Was("0.19.6", type=Annotated[int, Ge(0)]),),
+        was=(Was("0.19.6", type=Annotated[int, Limit("ge", 0)]),),
     )
     allgather_bucket_size: int = key(
         500_000_000,
@@ -223,9 +221,7 @@ class ZeroOptimization(CheckedBlock):
         True,
         "Do not fail on parameters without gradients (stage 2).",
     )
-    leaf_module: LeafModule = key(
-        LeafModule, "Modules that ZeRO-3 gathers as one piece.", since="0.18.0"
-    )
+    leaf_module: LeafModule = key({}, "Modules that ZeRO-3 gathers as one piece.", since="0.18.0")
     legacy_stage1: bool = key(
         False,
         "Old stage-1 code; any true value fails when the engine starts.",
@@ -389,7 +385,7 @@ class ZeroOptimization(CheckedBlock):
             ("cpu_offload_param", "offload_param"),
             ("stage3_gather_fp16_weights_on_model_save", "gather_16bit_weights_on_model_save"),
         ):
-            if {old, new} <= self.model_fields_set:
+            if {old, new} <= self.written:
                 spelled = new if new in given else f"stage3_{new}"
                 yield wording.conflict(
                     at.child(old),

@@ -18,7 +18,7 @@ from dsguard.model.report import Report, TargetOrigin
 from dsguard.render.stream import ColorChoice
 from dsguard.render.text import render_text
 from dsguard.render.upgrade import render_upgrade
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.upgrading import compare
 
 

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Edit, Fix, Safety, Severity
 from dsguard.model.tree import Object, join_pointer
-from dsguard.schema.keys import NEWEST_KNOWN
+from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.names import is_comment
 
 if TYPE_CHECKING:
