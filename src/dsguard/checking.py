@@ -18,7 +18,6 @@ from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
 from dsguard.frontends.requests import Requests
 from dsguard.launch.environ import NO_ENVIRON, Environ
-from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
@@ -34,6 +33,7 @@ from dsguard.suppression.collect import collect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dsguard.launch.call import Surroundings
     from dsguard.launch.context import Command, LaunchContext
     from dsguard.model.directive import Directive
     from dsguard.model.rule import Rule
@@ -150,6 +150,8 @@ def _as_changed(
 
 def surroundings(settings: Settings) -> Surroundings:
     """What a launch depends on besides its words."""
+    from dsguard.launch.call import Surroundings
+
     release = Version(settings.target.version)
     return Surroundings(
         settings.folder,
@@ -162,6 +164,8 @@ def surroundings(settings: Settings) -> Surroundings:
 
 def read_command(command: Command, settings: Settings) -> LaunchContext:
     """A launch command as its launcher will read it."""
+    from dsguard.launch.read import read_launch
+
     return read_launch(command, surroundings(settings))
 
 

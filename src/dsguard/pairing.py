@@ -14,7 +14,6 @@ from dsguard.facts.config_file import Whereabouts, is_file, named_config
 from dsguard.facts.script_config import config_of_script, document_of, named_by_script
 from dsguard.frontends.detect import config_argument
 from dsguard.frontends.requests import Requests
-from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Location, Source
@@ -200,7 +199,7 @@ def _where(argument: Argument, subject: str) -> str:
 
 def _name_it(launch: LaunchContext) -> str:
     """How to check a config together with a launch that does not give it."""
-    if stands_alone(launch):
+    if launch.stands_alone:
         return "check it with the command that starts it: dsguard check -- COMMAND"
     at = launch.launcher_location
     program = at.source.slice(at.span) or launch.launcher.value

@@ -26,7 +26,6 @@ from dsguard.frontends.detect import (
 )
 from dsguard.frontends.requests import Requests
 from dsguard.launch.context import LaunchContext, LauncherName
-from dsguard.launch.jobs.alone import stands_alone
 from dsguard.model.fact import (
     Candidate,
     Conflict,
@@ -263,7 +262,7 @@ def _target_origin(target: Target) -> Origin:
 
 
 def _launch_facts(launch: LaunchContext | None) -> dict[FactName, Fact]:
-    if launch is None or stands_alone(launch):
+    if launch is None or launch.stands_alone:
         none = Unknown("no launch command was given")
         return {"launcher": none, "script": none}
     launcher: Fact

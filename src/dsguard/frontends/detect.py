@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
-from dsguard.launch.jobs import accelerate
-from dsguard.launch.jobs.alone import stands_alone
 from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
@@ -123,7 +121,9 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
             return Known(FrontEndName.TRANSFORMERS, sign.origin())
         if launch.launcher is LauncherName.ACCELERATE:
             origin = Origin(OriginKind.LAUNCH, launch.launcher_location, "accelerate launch")
-            if stands_alone(launch):
+            if launch.stands_alone:
+                from dsguard.launch.jobs import accelerate
+
                 origin = Origin(OriginKind.JOBFILE, argument=accelerate.TITLE)
             return Known(FrontEndName.ACCELERATE, origin)
     imported = _by_imports(script) if launch is None else None
@@ -139,6 +139,10 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
 
 def _of_framework(launch: LaunchContext) -> Known | None:
     """The front end of the framework that reads the arguments of the script, if one does."""
+    if not launch.jobs:
+        return None
+    from dsguard.launch.jobs import accelerate
+
     own = [job for job in launch.jobs if job.name != accelerate.NAME]
     if not own:
         return None

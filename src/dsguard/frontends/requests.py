@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
-from dsguard.launch.jobs import axolotl, llamafactory, swift
 from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant, FromArgument
@@ -102,7 +101,7 @@ _WHOLE = frozenset(
 
 _ON = ("true", "1", "yes", "t", "y")
 
-_WITHOUT_OWN_DEFAULTS = frozenset({axolotl.NAME, llamafactory.NAME, swift.NAME})
+_WITHOUT_OWN_DEFAULTS = frozenset({"axolotl", "llamafactory", "swift"})
 """Frameworks that leave to transformers what they do not set; TRL's differ by its script."""
 
 _DEFAULTS = frozenset(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from dsguard.launch.shell.split import split_commands
 from dsguard.launch.words import ShellSyntaxError, Word
 from dsguard.model.fact import Fact, Origin, OriginKind
 from dsguard.model.source import Location, Source, Span
@@ -30,6 +29,10 @@ __all__ = [
     "TroubleKind",
     "Word",
 ]
+
+
+JOB_FILE = "<job file>"
+"""The name of the source of a command that is not known: only its job file is."""
 
 
 class Command(Struct, frozen=True):
@@ -66,6 +69,8 @@ class Command(Struct, frozen=True):
         Raises:
             ShellSyntaxError: a quote is not closed, or the text holds more than one command.
         """
+        from dsguard.launch.shell.split import split_commands
+
         commands = split_commands(text)
         if len(commands) > 1:
             second = commands[1][0].span.start
@@ -274,6 +279,11 @@ class LaunchContext(Struct, frozen=True):
     troubles: tuple[LaunchTrouble, ...] = ()
     launcher_config: Document | None = None
     jobs: tuple[Job, ...] = ()
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether this is a job file whose command is not known."""
+        return self.command.source.name == JOB_FILE
 
     @property
     def inline_config(self) -> Document | None:
