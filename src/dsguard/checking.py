@@ -13,10 +13,8 @@ from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
-from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
-from dsguard.frontends.requests import Requests
 from dsguard.launch.environ import NO_ENVIRON, Environ
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
@@ -26,7 +24,6 @@ from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.rules import CRASH, all_rules, find_rule
-from dsguard.script.declaration import FromArgument
 from dsguard.script.load import SCRIPT_SUFFIXES, load_script
 from dsguard.suppression.collect import collect
 
@@ -124,8 +121,14 @@ def _as_changed(
     settings: Settings,
 ) -> Document | None:
     """The config as the script changes it, if the script loads this very file."""
-    config = config_of_script(script) if script is not None else None
-    if document is None or path is None or script is None or config is None:
+    if document is None or path is None or script is None:
+        return document
+    from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
+    from dsguard.frontends.requests import Requests
+    from dsguard.script.declaration import FromArgument
+
+    config = config_of_script(script)
+    if config is None:
         return document
     requests = Requests(launch, script)
     named = config.path.name if isinstance(config.path, FromArgument) else None

@@ -8,6 +8,7 @@ import io
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dsguard.script.declaration import Constant, Unreadable
 from dsguard.script.lookup import Ambiguous, argument_value, expand, framework_value
@@ -29,7 +30,7 @@ def test_argparse_takes_flags_as_we_do(name: str) -> None:
     parser = argparse_parsers(name)[-1]
     known = {a.dest for a in parser._actions} | set(parser._defaults)
     own = [d for d in script.arguments if d.name in known]
-    script = type(script)(**{**vars(script), "arguments": tuple(own)})
+    script = replace(script, arguments=tuple(own))
     for flag in FLAGS:
         assert outcome(expand(script, flag)) == real(parser, flag), flag
 

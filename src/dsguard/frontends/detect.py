@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
-from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def config_argument(launch: LaunchContext) -> Argument | None:
         if argument is not None and argument.value is not None:
             return argument
     for job in reversed(launch.jobs):
-        if job.config is not None and job.config.form is ConfigForm.PATH:
+        if job.config is not None and job.config.is_file:
             return job.config.argument
     return None
 

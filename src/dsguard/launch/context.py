@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -51,11 +50,13 @@ class Command(Struct, frozen=True):
     @classmethod
     def of_words(cls, words: Sequence[str], name: str = "<launch command>") -> Command:
         """A command from an argument list, as a shell has already split it."""
+        from shlex import quote
+
         text, placed = "", []
         for word in words:
             if text:
                 text += " "
-            quoted = shlex.quote(word)
+            quoted = quote(word)
             placed.append(Word(word, Span(len(text), len(text) + len(quoted))))
             text += quoted
         return cls(Source(name, text, is_file=False), tuple(placed))
@@ -86,7 +87,9 @@ class Command(Struct, frozen=True):
         """The command as one line; what only a running shell could expand is left as written."""
         if not self.source.is_file:
             return self.source.text
-        return " ".join(shlex.quote(w.text) if w.known else w.text for w in self.words)
+        from shlex import quote
+
+        return " ".join(quote(w.text) if w.known else w.text for w in self.words)
 
     @property
     def span(self) -> Span:

@@ -8,7 +8,7 @@ from dsguard.launch.arguments import read_assignment
 from dsguard.launch.call import Call, Surroundings
 from dsguard.launch.context import Argument, Command, LaunchContext, LauncherName, Word
 from dsguard.launch.counts import Counts
-from dsguard.launch.jobs.attach import attach_jobs
+from dsguard.launch.jobs.find import has_jobs
 from dsguard.launch.launchers import (
     launcher_of_program,
     reader_of,
@@ -44,6 +44,10 @@ def read_launch(command: Command, surroundings: Surroundings) -> LaunchContext:
     set_before = tuple(variable for variable in exported if variable is not None)
     variables = (*surroundings.environ.variables, *set_before)
     launch = _Reading(command, surroundings).read(command.words, variables, 0)
+    if not has_jobs(launch):
+        return launch
+    from dsguard.launch.jobs.attach import attach_jobs
+
     return attach_jobs(launch, surroundings.folder)
 
 

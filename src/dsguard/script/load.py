@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsguard.model.source import Source
-from dsguard.script.notebook import NotANotebookError, read_notebook
-from dsguard.script.read import read_script
-from dsguard.script.script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dsguard.script.script import Script
 
 SCRIPT_SUFFIXES = (".py", ".ipynb")
 """Files that are read as training scripts."""
@@ -39,6 +38,10 @@ def load_script(path: Path, name: str) -> Script | None:
         None where there is no regular file at ``path``; a script that is ``unreadable`` where
         the file is too large, may not be read, or is no text.
     """
+    # Imported where a script is read: a config alone needs none of it.
+    from dsguard.script.read import read_script
+    from dsguard.script.script import Script
+
     try:
         source = _load(path, name)
     except _NotReadError as error:
@@ -46,6 +49,8 @@ def load_script(path: Path, name: str) -> Script | None:
     if source is None:
         return None
     if path.suffix == ".ipynb":
+        from dsguard.script.notebook import NotANotebookError, read_notebook
+
         try:
             source = read_notebook(source.text, name)
         except NotANotebookError as error:

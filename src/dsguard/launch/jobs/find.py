@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from dsguard.launch.jobs.job import SUFFIXES
+from dsguard.launch.context import LauncherName
 
 if TYPE_CHECKING:
     from dsguard.launch.context import Argument, LaunchContext, Word
     from dsguard.launch.jobs.framework import Framework
     from dsguard.model.source import Location
     from dsguard.model.tree import Document
+
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Files that may be job files."""
 
 FRAMEWORKS = (
     "axolotl",
@@ -52,6 +55,13 @@ class FileName(Struct, frozen=True):
     location: Location
     known: bool = True
     last: bool = False
+
+
+def has_jobs(launch: LaunchContext) -> bool:
+    """Whether some file, or some framework, adds to what a launch says."""
+    if launch.launcher is LauncherName.ACCELERATE:
+        return True
+    return framework_of_script(launch) is not None or file_of(launch, None) is not None
 
 
 def framework(name: str) -> Framework:

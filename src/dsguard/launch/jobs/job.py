@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from dsguard.model.tree import Document
 
 
-SUFFIXES = (".yaml", ".yml", ".json")
-"""Files that may be job files."""
-
-
 class ConfigForm(str, Enum):
     """How a job names its DeepSpeed config.
 
@@ -41,6 +37,16 @@ class JobConfig(Struct, frozen=True):
     form: ConfigForm
     argument: Argument
     document: Document | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the argument names a file of the user's."""
+        return self.form is ConfigForm.PATH
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of the framework's own."""
+        return self.form is ConfigForm.SHIPPED
 
 
 class Job(Struct, frozen=True):

@@ -18,7 +18,8 @@ from dsguard.launch.context import (
     LaunchTrouble,
     ScriptArguments,
 )
-from dsguard.launch.jobs.job import SUFFIXES, Job
+from dsguard.launch.jobs.find import SUFFIXES
+from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import is_on, key_arguments
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from dsguard.model.source import Location, Source
 from dsguard.reading.errors import HjsonSyntaxError, ReadError, YamlSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_path
-from dsguard.reading.yaml import parse_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +40,8 @@ def parse_job(source: Source) -> Document:
     try:
         if source.name.lower().endswith(".json"):
             return _parse_json(source)
+        from dsguard.reading.yaml import parse_yaml
+
         return parse_yaml(source)
     except (HjsonSyntaxError, YamlSyntaxError) as error:
         message = f"{source.name} cannot be read: {error.message}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.launch.jobs.job import SUFFIXES, JobFileError
+from dsguard.launch.jobs.find import SUFFIXES
+from dsguard.launch.jobs.job import JobFileError
 from dsguard.launch.jobs.keys import key_argument, members
 from dsguard.launch.jobs.load import load_job
 from dsguard.launch.launchers.variables import start_nothing, start_python, start_torchrun
