@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dsguard.model.finding import Consequence, Finding
 from dsguard.model.rule import Reporter
@@ -48,17 +48,13 @@ class Entry(NamedTuple):
     pointer: str
 
 
-class _EntryV1(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _EntryV1(Struct, forbid_unknown_fields=True):
     file: str
     rule: str
     pointer: str
 
 
-class _BaselineV1(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _BaselineV1(Struct, forbid_unknown_fields=True):
     version: Literal[1]
     findings: list[_EntryV1]
 
@@ -89,16 +85,10 @@ def read_baseline(source: Source, folder: Path) -> Baseline:
         BaselineError: it is none, or of a version that this dsguard does not know.
     """
     try:
-        given = _BaselineV1.model_validate(json.loads(source.text))
+        given = msgspec.convert(json.loads(source.text), _BaselineV1)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            where = "/".join(str(part) for part in first["loc"])
-            reason = f"{where}: {first['msg']}" if where else first["msg"]
-        else:
-            reason = str(error)
         raise BaselineError(
-            f"{source.name} is no baseline of dsguard ({reason})",
+            f"{source.name} is no baseline of dsguard ({error})",
             "write a new one with dsguard baseline create --force",
         ) from None
     entries = (Entry(one.file, one.rule, one.pointer) for one in given.findings)

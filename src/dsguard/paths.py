@@ -6,10 +6,10 @@ import os
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
+
+    from pathspec import GitIgnoreSpec
 
     from dsguard.model.finding import Finding
     from dsguard.model.report import Check
@@ -36,11 +36,17 @@ def below(root: Path, name: str) -> str:
 class Globs:
     """Patterns as in a .gitignore file, seen from a folder."""
 
-    def __init__(self, patterns: Iterable[str], root: Path) -> None:
-        self._spec = GitIgnoreSpec.from_lines(patterns)
+    def __init__(self, patterns: Collection[str], root: Path) -> None:
+        self._spec: GitIgnoreSpec | None = None
+        if patterns:
+            from pathspec import GitIgnoreSpec
+
+            self._spec = GitIgnoreSpec.from_lines(patterns)
         self._root = root
 
     def match(self, name: str) -> bool:
         """Whether a pattern fits a file or a folder that it stands in."""
+        if self._spec is None:
+            return False
         relative = below(self._root, name)
         return not relative.startswith("../") and self._spec.match_file(relative)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -81,6 +80,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _put(path: Path, text: str, state: os.stat_result | None) -> None:
+    import tempfile  # it takes random numbers with it, and most runs write nothing
+
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:

@@ -140,7 +140,7 @@ def test_fixes_leave_accepted_findings_alone(dsguard: Dsguard, folder: Path) -> 
         ("baseline prune configs", 2, "does not exist; write it with dsguard baseline create"),
         ("baseline show", 2, "does not exist"),
         ("baseline show --baseline configs/ds.json", 2, "is no baseline of dsguard"),
-        ("check configs --baseline old.json", 2, "is no baseline of dsguard (version"),
+        ("check configs --baseline old.json", 2, "is no baseline of dsguard (Invalid enum value 0"),
         ("check configs --baseline broken.json", 2, "is no baseline of dsguard (Expecting"),
     ],
 )

@@ -139,3 +139,13 @@ def test_a_diff_is_for_patch_in_a_pipe_and_for_eyes_on_a_terminal(
     new = replace(old, text=text.replace("true", "false"))
     shown = FixedConfig(None, old, new, (), 1).diff(color=False, terminal=True)
     assert harmless(shown).count("\\x1b[2J\\u202e") == 2
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--hostfile", "--target", "--select", "--output-format", "--settings", "--baseline"],
+)
+def test_wrong_usage_repeats_words_harmlessly(dsguard: Dsguard, folder: Path, option: str) -> None:
+    outcome = dsguard(f"check ds.json {option} {shlex.quote(f'x{EVIL}')}", folder)
+    assert outcome.code == 2
+    assert "\\x1b[2J" in harmless(outcome.err)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from dsguard.settings.model import ProjectSettings
+from dsguard.settings.model import ProjectSettings, key_of
 from tests.conftest import ROOT, Dsguard
 
 CONFIG = (
@@ -336,7 +337,7 @@ def test_the_documented_settings_are_settings(dsguard: Dsguard, folder: Path) ->
         assert dsguard("check ds.json", folder).code in (0, 1)
     settings(folder, examples[0], "pyproject.toml")
     assert len(json.loads(dsguard("check -o json", folder).out)["checks"]) == 2
-    known = {field.alias for field in ProjectSettings.model_fields.values()}
+    known = {key_of(field.name) for field in fields(ProjectSettings)}
     assert {key for key in known if key and key not in examples[0]} == {"ignore-at"}
 
 

@@ -48,7 +48,9 @@ from dsguard.render.text import render_text
 from dsguard.render.wording import failed
 from dsguard.rules import CRASH
 from dsguard.runtime.checkpoints import origins_of
-from dsguard.settings.load import Project, SettingsError, find_settings, read_project
+from dsguard.settings.find import find_settings
+from dsguard.settings.load import read_project
+from dsguard.settings.project import Project, SettingsError
 from tests.conftest import FIXTURES
 from tests.fuzz.effects import only_reading, warming_up
 from tests.records.made import found, header, step, summary, write

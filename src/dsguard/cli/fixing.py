@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
-from rich.text import Text
 
 from dsguard.fixing.passes import FixError, fix_config
 from dsguard.model.finding import Finding, Safety
@@ -15,6 +14,7 @@ from dsguard.model.report import Check, Failure
 from dsguard.model.source import Source
 from dsguard.policy import Policy, make_report
 from dsguard.render.characters import visible
+from dsguard.render.line import Line
 from dsguard.render.paint import paint
 from dsguard.writing import WriteError, rewrite
 
@@ -138,7 +138,7 @@ def _diff_line(line: str, *, color: bool, terminal: bool) -> str:
         line = "\t".join(shown) + ("\n" if whole else "")
     if color:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        styled = Text(line.rstrip("\r\n"), "bold" if line.startswith(("+++", "---")) else style)
+        styled = Line(line.rstrip("\r\n"), "bold" if line.startswith(("+++", "---")) else style)
         painted = paint([styled], color=True).rstrip("\n")
         line = painted + line[len(line.rstrip("\r\n")) :]
     return line if whole else f"{line}\n\\ No newline at end of file\n"

@@ -6,10 +6,10 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from msgspec.structs import replace
 
 from dsguard.cli.inputs import collect
+from dsguard.cli.output import wrong_usage
 from dsguard.cli.project import excluded, shown
 from dsguard.launch.context import Command, ShellSyntaxError
 from dsguard.launch.environ import NO_ENVIRON
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dsguard.cli.options import JudgedBy
     from dsguard.model.report import Failure
     from dsguard.pairing import Input
-    from dsguard.settings.load import Project
     from dsguard.settings.model import JobSettings
+    from dsguard.settings.project import Project
 
 _NOTHING = "name a config, a folder or - for standard input, or give a launch command after --"
 
@@ -48,8 +48,8 @@ def gather(
     """
     launch.refuse_empty()
     if jobs and (names or launch.given):
-        raise typer.BadParameter(
-            "a job has its own config and launch command; leave those out", param_hint="--job"
+        raise wrong_usage(
+            "a job has its own config and launch command; leave those out", option="--job"
         )
     if names or launch.given:
         exclude = excluded(project)
@@ -60,7 +60,7 @@ def gather(
             names = kept
         return collect(names, launch.command(), judged_by(project), exclude=exclude)
     if not jobs and not project.settings.job:
-        raise typer.BadParameter(nothing, param_hint="CONFIG")
+        raise wrong_usage(nothing, option="CONFIG")
     inputs: list[Input] = []
     failures: list[Failure] = []
     for index in _chosen(project, jobs or ()):
@@ -80,7 +80,7 @@ def _chosen(project: Project, names: Sequence[str]) -> list[int]:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"the jobs are: {', '.join(known)}"
             hint = hint if known else "the settings have none"
-            raise typer.BadParameter(f"no job is called {name}; {hint}", param_hint="--job")
+            raise wrong_usage(f"no job is called {name}; {hint}", option="--job")
     return [index for index, name in enumerate(known) if not names or name in names]
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import typer
-from msgspec import Struct
-
-from dsguard.launch.context import Command
-from dsguard.launch.words import ShellSyntaxError
+from dsguard.cli.output import wrong_usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dsguard.launch.context import Command
 
-class LaunchWords(Struct, frozen=True):
+
+class LaunchWords(NamedTuple):
     """The words after ``--``; ``given`` tells an empty command from none."""
 
     words: tuple[str, ...]
@@ -30,6 +28,10 @@ class LaunchWords(Struct, frozen=True):
         """
         if not self.given:
             return None
+        # Here, because every start asks for the words and not all of them for a command.
+        from dsguard.launch.context import Command
+        from dsguard.launch.words import ShellSyntaxError
+
         if len(self.words) == 1 and len(self.words[0].split()) > 1:
             with suppress(ShellSyntaxError):
                 command = Command.of_text(self.words[0])
@@ -45,7 +47,7 @@ class LaunchWords(Struct, frozen=True):
             typer.BadParameter: the program exits with 2.
         """
         if self.given and not any(word.strip() for word in self.words[:1]):
-            raise typer.BadParameter("no launch command follows --", param_hint="--")
+            raise wrong_usage("no launch command follows --", option="--")
 
 
 def split_off_launch(arguments: Sequence[str]) -> tuple[list[str], LaunchWords]:

@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from dsguard.checking import Settings
+from dsguard.cli.output import wrong_usage
 from dsguard.facts.case import Case
 from dsguard.facts.resolve import Options
 from dsguard.facts.target import TargetError, resolve_target
@@ -21,8 +22,8 @@ from dsguard.model.rule import Rule
 from dsguard.render.stream import ColorChoice
 from dsguard.rules import all_rules
 from dsguard.selection import SelectionError, select, slug_of
-from dsguard.settings.load import Project
 from dsguard.settings.model import FrontEndChoice
+from dsguard.settings.project import Project
 
 JudgedBy: TypeAlias = Callable[[Project], Settings]
 """What the options of a command and some settings together mean."""
@@ -143,10 +144,10 @@ def settings_of(
     except TargetError as error:
         if target is None and given.target is not None:
             raise project.mistake(str(error), "target") from None
-        raise typer.BadParameter(str(error), param_hint="--target") from None
+        raise wrong_usage(str(error), option="--target") from None
     # Unlike Path.is_file, this takes any text and a folder out of reach.
     if hostfile is not None and not os.path.isfile(hostfile):  # noqa: PTH113
-        raise typer.BadParameter(f"there is no file {hostfile}", param_hint="--hostfile")
+        raise wrong_usage(f"there is no file {hostfile}", option="--hostfile")
     if hostfile is None and given.hostfile is not None:
         hostfile = project.root / given.hostfile
         if not os.path.isfile(hostfile):  # noqa: PTH113
@@ -182,7 +183,7 @@ def _rules(
             return select(selected, ignored, locked)
         return select(given.select, [*given.ignore, *(ignored or ())], locked)
     except SelectionError as error:
-        raise typer.BadParameter(str(error), param_hint="--select/--ignore") from None
+        raise wrong_usage(str(error), option="--select/--ignore") from None
 
 
 @contextmanager

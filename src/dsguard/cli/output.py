@@ -30,6 +30,11 @@ def complain(message: str, help: str = "") -> None:
     typer.echo(f"Error: {visible(message, unicode=True)}{way_out}", err=True)
 
 
+def wrong_usage(message: str, option: str) -> typer.BadParameter:
+    """What to raise where the value of an option cannot be used; the program exits with 2."""
+    return typer.BadParameter(visible(message, unicode=True), param_hint=option)
+
+
 def stdout_look(color: ColorChoice) -> Look:
     """How standard output wants to be written."""
     with _told():
@@ -60,7 +65,7 @@ def fail(message: str, help: str = "") -> NoReturn:
 def write_page(path: Path, page: str, read: Iterable[Path]) -> None:
     """Write what ``--html`` asks for, never over a file that was read."""
     if path.exists() and any(path.samefile(one) for one in read):
-        raise typer.BadParameter("that is what was read", param_hint="--html")
+        raise wrong_usage("that is what was read", option="--html")
     try:
         write_whole(path, page)
     except OSError as error:
@@ -82,7 +87,7 @@ def end_unwritten(path: Path, error: OSError, option: str) -> NoReturn:
     """
     message = f"cannot write {path}: {error.strerror or type(error).__name__}"
     if isinstance(error, _NO_PLACE):
-        raise typer.BadParameter(message, param_hint=option) from None
+        raise wrong_usage(message, option=option) from None
     complain(message)
     raise typer.Exit(INCOMPLETE) from None
 

@@ -12,13 +12,14 @@ import typer
 
 from dsguard.baseline import Baseline, BaselineError, read_baseline
 from dsguard.cli import options
-from dsguard.cli.output import complain
+from dsguard.cli.output import complain, wrong_usage
 from dsguard.paths import Globs
 from dsguard.policy import Policy
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
 from dsguard.render.wording import place
-from dsguard.settings.load import Project, SettingsError, find_settings, read_project
+from dsguard.settings.find import find_settings
+from dsguard.settings.project import Project, SettingsError
 from dsguard.suppression.ignore_at import IgnoreAt
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def load_project(settings: Path | None, *, isolated: bool) -> Project:
         typer.BadParameter: two options contradict each other.
     """
     if isolated and settings is not None:
-        raise typer.BadParameter("means the opposite of --isolated", param_hint="--settings")
+        raise wrong_usage("means the opposite of --isolated", option="--settings")
     try:
         here = Path.cwd()
     except OSError:
@@ -65,6 +66,9 @@ def load_project(settings: Path | None, *, isolated: bool) -> Project:
     found = settings if settings is not None else None if isolated else find_settings(here)
     if found is None:
         return Project(here)
+    # Here, because most projects have no settings, and reading some takes pydantic.
+    from dsguard.settings.load import read_project
+
     return read_project(here / found, shown(here / found))
 
 

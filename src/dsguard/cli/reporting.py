@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 from msgspec import Struct
 
-from dsguard.cli.output import emit, emit_utf8, end_unwritten, stdout_look
+from dsguard.cli.output import emit, emit_utf8, end_unwritten, stdout_look, wrong_usage
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.writing import write_whole
@@ -61,18 +61,16 @@ def outputs_of(given: Sequence[str] | None, file: Path | None) -> list[Output]:
     outputs = [_output(text) for text in given or [OutputFormat.TEXT.value]]
     if file is not None:
         if all(output.path is not None for output in outputs):
-            raise typer.BadParameter(
-                f"every {_OPTION} names a file of its own", param_hint="--output-file"
-            )
+            raise wrong_usage(f"every {_OPTION} names a file of its own", option="--output-file")
         outputs = [Output(it.format, file) if it.path is None else it for it in outputs]
     for number, output in enumerate(outputs):
         for other in outputs[:number]:
             if output.path == other.path:
                 where = f"to {output.path}" if output.path else "to standard output"
-                raise typer.BadParameter(
+                raise wrong_usage(
                     f"{other.format.value} and {output.format.value} cannot both go {where}; "
                     f"write {_OPTION} {other.format.value}=FILE",
-                    param_hint=_OPTION,
+                    option=_OPTION,
                 )
     return outputs
 
@@ -85,11 +83,9 @@ def _output(text: str) -> Output:
         names = [it.value for it in OutputFormat]
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]}?" if close else "they are: " + ", ".join(names)
-        raise typer.BadParameter(f"no format is called {name!r}; {hint}", param_hint=_OPTION) from (
-            None
-        )
+        raise wrong_usage(f"no format is called {name!r}; {hint}", option=_OPTION) from (None)
     if equals and not path:
-        raise typer.BadParameter(f"{text!r} names no file", param_hint=_OPTION)
+        raise wrong_usage(f"{text!r} names no file", option=_OPTION)
     return Output(form, Path(path) if path not in ("", "-") else None)
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dsguard.data.cost import cost
 from dsguard.data.dealing import deal
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dsguard.data.lengths import Integers
-    from dsguard.data.shape import Shape
+from dsguard.data.lengths import Integers
+from dsguard.data.shape import Shape
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ These classes are the only description of what ``dsguard report --output-format 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dsguard import __version__
-
-if TYPE_CHECKING:
-    from dsguard.model.record import HeaderLine
+from dsguard.model.record import HeaderLine
 
 _DESCRIBED: dict[str, Any] = {"use_attribute_docstrings": True}
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from dsguard.records.columns import UNKNOWN, Columns
 from dsguard.records.reading import Session, read_sessions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _AT_ONCE = 3600.0
 """Seconds between the headers of one start: ranks attach together, clocks may be off."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Struct
 from pydantic import TypeAdapter
 
+from dsguard.data.comparison import Comparison, Lengths
+from dsguard.data.report import Audit
 from dsguard.records.schema import published_schema
 
-if TYPE_CHECKING:
-    from dsguard.data.comparison import Comparison, Lengths
-    from dsguard.data.report import Audit
 
-
-class WayReport(Struct, frozen=True):
+@dataclass(frozen=True)
+class WayReport:
     """One way of batching. ``relative_time``: of an epoch, as a share of a shuffled one."""
 
     relative_time: float
@@ -23,7 +22,8 @@ class WayReport(Struct, frozen=True):
     audit: Audit
 
 
-class BalanceReport(Struct, frozen=True):
+@dataclass(frozen=True)
+class BalanceReport:
     """What ``dsguard balance -o json`` says; shares are of 1, lengths are tokens."""
 
     version: Literal[1]

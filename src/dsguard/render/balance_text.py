@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from rich.text import Text
-
 from dsguard.render.balance_words import (
     ABOUT,
     COLUMNS,
@@ -18,6 +16,7 @@ from dsguard.render.balance_words import (
     shown_ranks,
 )
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, GOOD, paint
 
 if TYPE_CHECKING:
@@ -59,11 +58,9 @@ def render_balance(name: str, told: Comparison, *, color: bool, unicode: bool) -
         *_wrapped(notes(told)),
     ]
     made = [
-        Text.assemble(*((_shown(part, unicode), style) for part, style in line)) for line in lines
+        Line.assemble(*((_shown(part, unicode), style) for part, style in line)) for line in lines
     ]
-    for line in made:
-        line.rstrip()
-    return paint(made, color=color)
+    return paint([line.trimmed() for line in made], color=color)
 
 
 def _shown(text: str, unicode: bool) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, paint
 from dsguard.render.wording import counted
 
@@ -17,20 +16,15 @@ if TYPE_CHECKING:
 
 def render_baseline(baseline: Baseline, *, color: bool, unicode: bool) -> str:
     """The entries under their files, and how many there are."""
-    lines: list[Text] = []
+    lines: list[Line] = []
     width = max((len(entry.rule) for entry in baseline.entries), default=0)
     for file, entries in groupby(sorted(baseline.entries), key=lambda entry: entry.file):
-        lines.append(Text(sentence(file or "launch command", unicode=unicode), "bold"))
+        lines.append(Line(sentence(file or "launch command", unicode=unicode), "bold"))
         for entry in entries:
             place = sentence(entry.pointer, unicode=unicode)
-            lines.append(Text.assemble(f"  {entry.rule:{width}}", (f"  {place}".rstrip(), FAINT)))
-        lines.append(Text())
+            lines.append(Line.assemble(f"  {entry.rule:{width}}", (f"  {place}".rstrip(), FAINT)))
+        lines.append(Line())
     number = counted(len(baseline.entries), "accepted finding")
     name = sentence(baseline.source.name, unicode=unicode)
-    lines.append(Text(f"{name}: {number}", "bold"))
-    return paint([_trimmed(line) for line in lines], color=color)
-
-
-def _trimmed(line: Text) -> Text:
-    line.rstrip()
-    return line
+    lines.append(Line(f"{name}: {number}", "bold"))
+    return paint([line.trimmed() for line in lines], color=color)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from dsguard.model.fact import Candidate, Conflict, FactName, Known, Unknown
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, GOOD, paint
 from dsguard.render.values import show_value
 from dsguard.render.wording import said_by
@@ -23,27 +22,27 @@ def render_chain(check: Check, name: FactName, *, color: bool, unicode: bool) ->
     return paint(_lines(check, name, 0, unicode), color=color)
 
 
-def _lines(check: Check, name: FactName, depth: int, unicode: bool) -> Iterator[Text]:
+def _lines(check: Check, name: FactName, depth: int, unicode: bool) -> Iterator[Line]:
     def safe(text: str) -> str:
         return sentence(text, unicode=unicode)
 
     indent = "  " * depth
     fact = check.facts[name]
     if isinstance(fact, Known):
-        yield Text.assemble(
+        yield Line.assemble(
             f"{indent}{name} is ",
             (safe(show_value(fact.value)), GOOD),
             f": {safe(said_by(fact.origin))}",
         )
     elif isinstance(fact, Unknown):
-        yield Text(f"{indent}{name} is unknown: {safe(fact.reason)}")
+        yield Line(f"{indent}{name} is unknown: {safe(fact.reason)}")
     else:
-        yield Text(f"{indent}{name} is in conflict:")
+        yield Line(f"{indent}{name} is in conflict:")
         for one in fact.candidates:
-            yield Text(f"{indent}  {safe(_given(one))}")
+            yield Line(f"{indent}  {safe(_given(one))}")
     if not isinstance(fact, Conflict):
         for loser in fact.ignored:
-            yield Text(f"{indent}  ignored: {safe(_given(loser))}", FAINT)
+            yield Line(f"{indent}  ignored: {safe(_given(loser))}", FAINT)
     if isinstance(fact, Known):
         for cause in fact.origin.facts:
             yield from _lines(check, cause, depth + 1, unicode)

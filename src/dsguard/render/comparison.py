@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, paint
 from dsguard.render.values import show_value
 from dsguard.render.wording import counted
@@ -32,14 +31,14 @@ def render_comparison(
         return sentence(text, unicode=unicode)
 
     if not differences:
-        return paint([Text(safe(f"{before.name} and {after.name} run the same"))], color=color)
-    lines: list[Text] = [Text(safe(f"--- {before.name}")), Text(safe(f"+++ {after.name}"))]
+        return paint([Line(safe(f"{before.name} and {after.name} run the same"))], color=color)
+    lines: list[Line] = [Line(safe(f"--- {before.name}")), Line(safe(f"+++ {after.name}"))]
     for difference in differences:
-        lines.append(Text())
-        lines.append(Text(safe(_title(difference)), "bold"))
+        lines.append(Line())
+        lines.append(Line(safe(_title(difference)), "bold"))
         lines.extend(_lines(difference, safe))
-    lines.append(Text())
-    lines.append(Text(safe(counted(len(differences), "difference")), FAINT))
+    lines.append(Line())
+    lines.append(Line(safe(counted(len(differences), "difference")), FAINT))
     return paint(lines, color=color)
 
 
@@ -47,12 +46,12 @@ def _title(difference: Difference) -> str:
     return difference.name if difference.kind == "fact" else f"{difference.kind} {difference.name}"
 
 
-def _lines(difference: Difference, safe: Callable[[str], str]) -> Iterator[Text]:
+def _lines(difference: Difference, safe: Callable[[str], str]) -> Iterator[Line]:
     if difference.kind == "file":
-        yield Text(safe(f"  ~ {_of_file(difference)}"))
+        yield Line(safe(f"  ~ {_of_file(difference)}"))
         return
-    yield Text(safe(f"  - {_value(difference, difference.before, difference.said_before)}"), "red")
-    yield Text(safe(f"  + {_value(difference, difference.after, difference.said_after)}"), "green")
+    yield Line(safe(f"  - {_value(difference, difference.before, difference.said_before)}"), "red")
+    yield Line(safe(f"  + {_value(difference, difference.after, difference.said_after)}"), "green")
 
 
 def _of_file(difference: Difference) -> str:

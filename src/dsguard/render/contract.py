@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from dsguard import __version__
+from dsguard.model.fact import FactName
 from dsguard.render.json_report import (
     FactV1,
     Part,
@@ -25,7 +26,6 @@ from dsguard.render.values import json_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dsguard.model.fact import FactName
     from dsguard.model.report import Check
 
 

@@ -21,6 +21,7 @@ from dsguard.model.fact import (
     Unknown,
 )
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, GOOD, console, paint, written
 from dsguard.render.values import show_value
 from dsguard.render.wording import check_name, counted, place, said_by
@@ -63,10 +64,10 @@ def render_facts(
     def safe(text: str) -> str:
         return sentence(text, unicode=unicode)
 
-    lines = [Text(safe(check_name(check)), "bold")] if named else []
-    lines += [Text(safe(text), style) for text, style in _headlines(check.facts)]
+    lines = [Line(safe(check_name(check)), "bold")] if named else []
+    lines += [Line(safe(text), style) for text, style in _headlines(check.facts)]
     rows = [_row(name, fact, safe) for name, fact in check.facts.items()]
-    return paint([*lines, Text()], color=color) + _layout(rows, color, unicode, columns)
+    return paint([*lines, Line()], color=color) + _layout(rows, color, unicode, columns)
 
 
 class _Row(NamedTuple):
@@ -165,13 +166,13 @@ def _table(rows: list[_Row], unicode: bool, prose: int, *, ignored_apart: bool) 
     return table
 
 
-def _listed(rows: list[_Row], width: int) -> Iterator[Text]:
+def _listed(rows: list[_Row], width: int) -> Iterator[Line]:
     for row in rows:
         if row.fact in _GROUP_STARTS:
-            yield Text()
-        yield Text.assemble(f"{row.fact}  ", (row.value, row.style))
-        yield from (Text(f"    {line}") for line in _wrapped(row.said_by, width))
-        yield from (Text(f"    {line}", FAINT) for line in _wrapped(_marked(row.ignored), width))
+            yield Line()
+        yield Line.assemble(f"{row.fact}  ", (row.value, row.style))
+        yield from (Line(f"    {line}") for line in _wrapped(row.said_by, width))
+        yield from (Line(f"    {line}", FAINT) for line in _wrapped(_marked(row.ignored), width))
 
 
 def _marked(ignored: tuple[str, ...]) -> tuple[str, ...]:

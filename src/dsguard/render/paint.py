@@ -5,14 +5,14 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from dsguard.model.finding import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.text import Text
+    from rich.console import Console
+
+    from dsguard.render.line import Line
 
 SEVERITY = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 FRAME = "blue"
@@ -23,6 +23,8 @@ GOOD = "green"
 
 def console(*, color: bool, width: int) -> Console:
     """A console that writes into a string and asks nothing of the environment."""
+    from rich.console import Console
+
     return Console(
         file=StringIO(),
         width=width,
@@ -44,11 +46,13 @@ def written(out: Console) -> str:
     return file.getvalue()
 
 
-def paint(lines: Iterable[Text], *, color: bool) -> str:
+def paint(lines: Iterable[Line], *, color: bool) -> str:
     """Lines as one string, each ending in a line feed; never wrapped and never cut."""
     if not color:
         return "".join(line.plain + "\n" for line in lines)
+    from rich.text import Text
+
     out = console(color=True, width=1_000_000)
     for line in lines:
-        out.print(line, soft_wrap=True)
+        out.print(Text.assemble(*line.pieces), soft_wrap=True)
     return written(out)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line, cells
 from dsguard.render.paint import FAINT, SEVERITY, paint
 
 if TYPE_CHECKING:
@@ -25,19 +23,19 @@ def render_rules(
     """
     rules = list(rules)
     width = max(len(rule.slug) for rule in rules)
-    lines: list[Text] = []
+    lines: list[Line] = []
     family = ""
     for rule in rules:
         if rule.family != family:
-            lines += [Text(), Text(rule.family, "bold")] if family else [Text(rule.family, "bold")]
+            lines += [Line(), Line(rule.family, "bold")] if family else [Line(rule.family, "bold")]
             family = rule.family
         summary = sentence(rule.summary, unicode=unicode)
-        line = Text.assemble(
+        line = Line.assemble(
             f"  {rule.code}  {rule.slug:{width}}  ",
             (f"{rule.severity.value:8}", SEVERITY[rule.severity]),
         )
-        if columns is not None and cell_len(line.plain) + 1 + cell_len(summary) > columns:
-            lines += [line, Text(f"          {summary}", FAINT)]
+        if columns is not None and cells(line.plain) + 1 + cells(summary) > columns:
+            lines += [line, Line(f"          {summary}", FAINT)]
         else:
-            lines.append(Text.assemble(line, f" {summary}"))
+            lines.append(Line.assemble(line, f" {summary}"))
     return paint(lines, color=color)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from rich.text import Text
-
 from dsguard.model.finding import Severity
 from dsguard.records.buckets import buckets, edges
 from dsguard.records.overview import gravity, off
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint
 from dsguard.render.run_wording import (
     amount,
@@ -53,12 +52,10 @@ def render_run(run: RecordedRun, told: Overview, *, color: bool, unicode: bool) 
         lines += [(), *(_row("note" if not i else "", n) for i, n in enumerate(told.notes))]
     # Paths and messages come from the file: whatever is shown goes through here.
     made = [
-        Text.assemble(*((sentence(part, unicode=unicode), style) for part, style in line))
+        Line.assemble(*((sentence(part, unicode=unicode), style) for part, style in line))
         for line in lines
     ]
-    for line in made:
-        line.rstrip()
-    return paint(made, color=color)
+    return paint([line.trimmed() for line in made], color=color)
 
 
 def _line(*parts: str | tuple[str, str]) -> _Line:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
-from rich.cells import cell_len
-from rich.text import Text
 
 from dsguard.render.characters import ellipsis, visible
+from dsguard.render.line import Line, cells
 from dsguard.render.paint import REASON
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Row(NamedTuple):
     """One row of a picture. ``gutter`` is a line number, empty, or :data:`GAP`."""
 
     gutter: str
-    body: Text
+    body: Line
 
 
 class _Stroke(Struct, frozen=True):
@@ -66,7 +65,7 @@ def draw(source: Source, marks: Iterable[Mark], *, unicode: bool, width: int) ->
         if previous is not None and number == previous + 2:
             rows.extend(_draw_line(source, number - 1, [], unicode, width))
         elif previous is not None and number > previous + 1:
-            rows.append(Row(GAP, Text()))
+            rows.append(Row(GAP, Line()))
         rows.extend(_draw_line(source, number, by_line[number], unicode, width))
         previous = number
     return rows
@@ -93,7 +92,7 @@ def _draw_line(
     )
     numbered = source.is_file or "\n" in source.text
     strip, strokes = _fit(text, strokes, unicode, width)
-    line = Row(str(number) if numbered else "", Text(strip.shown.rstrip()))
+    line = Row(str(number) if numbered else "", Line(strip.shown.rstrip()))
     return [line, *(Row("", body) for body in _underline(strip, strokes, width))]
 
 
@@ -119,7 +118,7 @@ class _Strip:
 
     def cell(self, index: int) -> int:
         """How many cells stand before a code point; one behind the end of the line counts too."""
-        return cell_len(self._show(index)) + max(0, index - len(self._text))
+        return cells(self._show(index)) + max(0, index - len(self._text))
 
     def _show(self, until: int) -> str:
         shown, last = "", 0
@@ -150,7 +149,7 @@ def _fit(
         return _Strip(text, _stretches(wanted, len(text)), unicode)
 
     def fits(strip: _Strip) -> bool:
-        return cell_len(strip.shown) <= width
+        return cells(strip.shown) <= width
 
     widest = strip(strokes, width)
     if fits(widest):
@@ -199,11 +198,11 @@ class _Label(Struct, frozen=True):
     style: str
 
 
-def _underline(strip: _Strip, strokes: Sequence[_Stroke], width: int) -> list[Text]:
+def _underline(strip: _Strip, strokes: Sequence[_Stroke], width: int) -> list[Line]:
     """The row of carets, with the last label behind it and the others below."""
     if not strokes:
         return []
-    row = Text()
+    row = Line()
     waiting: list[_Label] = []
     # Longer strokes first: a shorter one inside stays visible. The primary mark comes last.
     for stroke in sorted(strokes, key=lambda s: (s.mark.primary, s.start - s.end)):
@@ -218,29 +217,29 @@ def _underline(strip: _Strip, strokes: Sequence[_Stroke], width: int) -> list[Te
     if (
         last.mark.label
         and all(stroke.end <= last.start for stroke in strokes[:-1])
-        and len(row) + 1 + cell_len(last.mark.label) <= width
+        and len(row) + 1 + cells(last.mark.label) <= width
     ):
-        row.append(" ").append(last.mark.label, last.mark.style)
+        row.append(" ")
+        row.append(last.mark.label, last.mark.style)
         waiting.pop()
     if waiting:
         rows.append(_connectors(waiting))
     while waiting:
         label = waiting.pop()
-        column = max(0, min(label.column, width - cell_len(label.text)))
+        column = max(0, min(label.column, width - cells(label.text)))
         below = _connectors([other for other in waiting if other.column < column])
         rows.append(_over(below, column, label.text, label.style))
     return rows
 
 
-def _connectors(labels: Sequence[_Label]) -> Text:
-    row = Text()
+def _connectors(labels: Sequence[_Label]) -> Line:
+    row = Line()
     for label in labels:
         row = _over(row, label.column, "|", label.style)
     return row
 
 
-def _over(row: Text, column: int, text: str, style: str) -> Text:
+def _over(row: Line, column: int, text: str, style: str) -> Line:
     """The row with text written at a column, over what stands there."""
-    row = row.copy()
-    row.pad_right(max(0, column - len(row)))
-    return Text.assemble(row[:column], (text, style), row[column + len(text) :])
+    gap = " " * (column - len(row))
+    return Line.assemble(row.cut(0, column), gap, (text, style), row.cut(column + len(text)))

@@ -11,13 +11,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
-from rich.cells import cell_len, set_cell_size
-from rich.text import Text
 
 from dsguard.model.finding import Finding, Safety, Severity
 from dsguard.model.report import Check, Failure, Report, Target, TargetOrigin
 from dsguard.model.source import Location, Source
 from dsguard.render.characters import ellipsis, sentence
+from dsguard.render.line import Line, cells
 from dsguard.render.order import findings_in_order
 from dsguard.render.paint import FAINT, FRAME, GOOD, SEVERITY, paint
 from dsguard.render.snippet import GAP, Mark, draw
@@ -58,7 +57,7 @@ def render_text(
     ``quiet`` shows only errors and says nothing where there are none.
     """
     page = _Page(unicode, columns or _UNLIMITED)
-    lines: list[Text] = []
+    lines: list[Line] = []
     findings = [
         (index, finding)
         for index, finding in findings_in_order(report)
@@ -66,15 +65,15 @@ def render_text(
     ]
     for index, group in groupby(findings, key=lambda entry: entry[0]):
         if len(report.checks) > 1:
-            lines += [page.heading(report.checks[index]), Text()]
+            lines += [page.heading(report.checks[index]), Line()]
         for _, finding in group:
-            lines += [*page.finding(finding), Text()]
+            lines += [*page.finding(finding), Line()]
     for failure in report.failures:
-        lines += [*page.failure(failure), Text()]
+        lines += [*page.failure(failure), Line()]
     if report.strict or (verbose and not quiet):
         for check in report.checks:
             if check.skipped:
-                lines += [*page.skipped(check), Text()]
+                lines += [*page.skipped(check), Line()]
     if lines or not quiet or not report.complete:
         lines.append(page.summary(report))
     return paint(lines, color=color)
@@ -87,18 +86,20 @@ class _Page:
         self._unicode = unicode
         self._columns = columns
 
-    def heading(self, check: Check) -> Text:
+    def heading(self, check: Check) -> Line:
         """The line that says which config and launch the findings after it are about."""
         name, dots = self._safe(check_name(check)), ellipsis(unicode=self._unicode)
         room = max(self._columns, _NARROWEST) - len("==  ==")
-        if cell_len(name) > room:
-            name = set_cell_size(name, room - len(dots)) + dots
-        return Text(f"== {name} ==", "bold")
+        if cells(name) > room:
+            from rich.cells import set_cell_size
 
-    def finding(self, finding: Finding) -> Iterator[Text]:
+            name = set_cell_size(name, room - len(dots)) + dots
+        return Line(f"== {name} ==", "bold")
+
+    def finding(self, finding: Finding) -> Iterator[Line]:
         """A finding with its pictures, reasons and help."""
         style = SEVERITY[finding.severity]
-        yield Text.assemble(
+        yield Line.assemble(
             (f"{finding.severity.value}[{finding.code}]", style),
             (f": {self._safe(finding.message)}", "bold"),
             (f"  ({finding.rule})", FAINT),
@@ -119,20 +120,20 @@ class _Page:
                 yield self._framed(gutter)
             yield from part
 
-    def failure(self, failure: Failure) -> Iterator[Text]:
+    def failure(self, failure: Failure) -> Iterator[Line]:
         """An input that could not be read."""
-        yield Text.assemble(
+        yield Line.assemble(
             ("error", SEVERITY[Severity.ERROR]),
             (f": {self._safe(failed(failure))}", "bold"),
         )
         if failure.help:
             yield self._note("help", failure.help, GOOD)
 
-    def skipped(self, check: Check) -> Iterator[Text]:
+    def skipped(self, check: Check) -> Iterator[Line]:
         """The rules that a check could not judge, and why."""
-        yield Text(f"Not judged in {self._safe(check_name(check))}:", "bold")
+        yield Line(f"Not judged in {self._safe(check_name(check))}:", "bold")
         for skipped in check.skipped:
-            yield Text.assemble(
+            yield Line.assemble(
                 f"  {self._safe(skipped.rule)}",
                 (
                     f"  needs {self._safe(', '.join(skipped.missing))}: "
@@ -141,7 +142,7 @@ class _Page:
                 ),
             )
 
-    def summary(self, report: Report) -> Text:
+    def summary(self, report: Report) -> Line:
         """The last line: how many problems, in how much, judged by which DeepSpeed."""
         problems = [
             words
@@ -177,7 +178,7 @@ class _Page:
             f"{check.target.version} ({_why(check.target)})" for check in report.checks
         )
         judged = f"; judged by DeepSpeed {', '.join(targets)}" if targets else ""
-        return Text.assemble((found, style), self._safe(judged))
+        return Line.assemble((found, style), self._safe(judged))
 
     def _marks(self, finding: Finding, style: str) -> dict[Source, list[Mark]]:
         """The place of the finding, then the places that its reasons stand in, by source."""
@@ -191,7 +192,7 @@ class _Page:
                 marks.setdefault(location.source, []).append(mark)
         return marks
 
-    def _picture(self, source: Source, marks: Sequence[Mark], gutter: int) -> Iterator[Text]:
+    def _picture(self, source: Source, marks: Sequence[Mark], gutter: int) -> Iterator[Line]:
         """Where in a source the marks stand, and its lines with the marks under them."""
         primary = marks[0].primary
         span = marks[0].span if primary else min(mark.span for mark in marks)
@@ -199,22 +200,22 @@ class _Page:
         if not primary and not source.is_file:
             where = source.name.strip("<>")
         arrow = f"{'':{gutter}} {'-->' if primary else ':::'} "
-        yield Text.assemble((arrow, FRAME), self._safe(where))
+        yield Line.assemble((arrow, FRAME), self._safe(where))
         if primary:
             yield self._framed(gutter)
         width = max(self._columns - gutter - len("  | "), _NARROWEST)
         for row in draw(source, marks, unicode=self._unicode, width=width):
             if row.gutter == GAP:
-                yield Text(GAP, FRAME)
+                yield Line(GAP, FRAME)
             else:
                 yield self._framed(gutter, row.gutter, row.body)
 
-    def _framed(self, gutter: int, number: str = "", body: Text | None = None) -> Text:
+    def _framed(self, gutter: int, number: str = "", body: Line | None = None) -> Line:
         frame = f" {number:>{gutter}} |"
-        return Text.assemble((f"{frame} ", FRAME), body) if body else Text(frame, FRAME)
+        return Line.assemble((f"{frame} ", FRAME), body) if body else Line(frame, FRAME)
 
-    def _note(self, kind: str, text: str, style: str, gutter: int = 1) -> Text:
-        return Text.assemble((f"{'':{gutter}}  = ", FRAME), (f"{kind}: ", style), self._safe(text))
+    def _note(self, kind: str, text: str, style: str, gutter: int = 1) -> Line:
+        return Line.assemble((f"{'':{gutter}}  = ", FRAME), (f"{kind}: ", style), self._safe(text))
 
     def _safe(self, text: str) -> str:
         return sentence(text, unicode=self._unicode)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from dsguard.model.fact import Fact, Known, Unknown
 from dsguard.render.characters import sentence
+from dsguard.render.line import Line
 from dsguard.render.paint import FAINT, GOOD, SEVERITY, paint
 from dsguard.render.values import show_value
 from dsguard.render.wording import check_name, counted, place
@@ -26,28 +25,28 @@ def render_upgrade(upgrade: Upgrade, *, color: bool, unicode: bool) -> str:
         return sentence(text, unicode=unicode)
 
     lines = [
-        Text.assemble(
+        Line.assemble(
             (safe(check_name(upgrade.new)), "bold"),
             f": DeepSpeed {upgrade.old.target.version} -> {upgrade.new.target.version}",
         )
     ]
     if upgrade.appears:
-        lines += [Text(), Text("Appears with the new release", "bold")]
+        lines += [Line(), Line("Appears with the new release", "bold")]
         lines += [_finding(finding, safe(_told(finding))) for finding in upgrade.appears]
     if upgrade.goes:
-        lines += [Text(), Text("Goes with the old release", "bold")]
+        lines += [Line(), Line("Goes with the old release", "bold")]
         lines += [_finding(finding, safe(_told(finding))) for finding in upgrade.goes]
     changes = list(_changes(upgrade))
     if changes:
-        lines += [Text(), Text("Means something else, because the config leaves it out", "bold")]
-        lines += [Text(f"  {safe(change)}") for change in changes]
-    lines += [Text(), _summary(upgrade, len(changes))]
+        lines += [Line(), Line("Means something else, because the config leaves it out", "bold")]
+        lines += [Line(f"  {safe(change)}") for change in changes]
+    lines += [Line(), _summary(upgrade, len(changes))]
     return paint(lines, color=color)
 
 
-def _finding(finding: Finding, told: str) -> Text:
+def _finding(finding: Finding, told: str) -> Line:
     style = SEVERITY[finding.severity]
-    return Text.assemble(
+    return Line.assemble(
         "  ",
         (f"{finding.severity.value}[{finding.code}]", style),
         f" {told}  ",
@@ -75,10 +74,10 @@ def _value(fact: Fact) -> str:
     return "unknown" if isinstance(fact, Unknown) else "conflict"
 
 
-def _summary(upgrade: Upgrade, changes: int) -> Text:
+def _summary(upgrade: Upgrade, changes: int) -> Line:
     if not (upgrade.appears or upgrade.goes or changes):
-        return Text("Nothing changes for this config", GOOD)
-    return Text(
+        return Line("Nothing changes for this config", GOOD)
+    return Line(
         f"{counted(len(upgrade.appears), 'problem')} new, {len(upgrade.goes)} gone, "
         f"{counted(changes, 'value')} changed",
         "bold",

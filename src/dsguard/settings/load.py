@@ -1,24 +1,29 @@
-"""Finding and reading the settings."""
+"""Reading the settings."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
-from msgspec.structs import replace
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from dsguard import __version__
 from dsguard.model.source import Location, Source, Span
-from dsguard.reading.errors import ReadError
-from dsguard.reading.load import load_path, read_regular
-from dsguard.settings.model import ProjectSettings, RunSettings
-from dsguard.settings.places import TomlPath, place_of, value_at
+from dsguard.reading.load import load_path
+from dsguard.settings.find import SHARED_FILE
+from dsguard.settings.model import (
+    IgnoreAtSettings,
+    JobSettings,
+    ProjectSettings,
+    key_of,
+)
+from dsguard.settings.places import TomlPath, value_at
+from dsguard.settings.project import Mistake, Project, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,78 +34,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-OWN_FILE = "dsguard.toml"
-SHARED_FILE = "pyproject.toml"
 _TABLE: TomlPath = ("tool", "dsguard")
-
-
-class Mistake(Struct, frozen=True):
-    """Something in the settings that cannot be used.
-
-    ``message`` is a clause without a full stop, ``help`` a way out (may be empty).
-    """
-
-    at: Location
-    message: str
-    help: str = ""
-
-
-class SettingsError(Exception):
-    """Settings that cannot be used, with all their mistakes."""
-
-    def __init__(self, mistakes: list[Mistake]) -> None:
-        super().__init__("; ".join(mistake.message for mistake in mistakes))
-        self.mistakes = mistakes
-
-
-class Project(Struct, frozen=True):
-    """The settings of a project and where they stand.
-
-    ``root`` is the folder of the settings, from which their paths are seen; ``source`` their file,
-    None where there is none. ``table`` is where in it they begin. ``job`` is the index of the job
-    whose own settings stand in place of the project's.
-    """
-
-    root: Path
-    settings: ProjectSettings = field(default_factory=ProjectSettings)
-    source: Source | None = None
-    table: TomlPath = ()
-    job: int | None = None
-
-    def of_job(self, index: int) -> Project:
-        """The project as a job sees it, whose own settings win."""
-        job = self.settings.job[index]
-        own = {name: getattr(job, name) for name in RunSettings.model_fields}
-        given = {name: value for name, value in own.items() if value is not None}
-        return replace(self, settings=self.settings.model_copy(update=given), job=index)
-
-    def place(self, *path: str | int) -> Location:
-        """Where a key stands; the start of the file where it is not given."""
-        if self.job is not None:
-            job = self.settings.job[self.job]
-            if path[:1] and str(path[0]).replace("-", "_") in job.model_fields_set:
-                path = ("job", self.job, *path)
-        source = self.source or Source("<settings>", "", is_file=False)
-        return Location(source, place_of(source.text, (*self.table, *path)))
-
-    def mistake(self, message: str, *path: str | int, help: str = "") -> SettingsError:
-        """The error of a value that cannot be used."""
-        return SettingsError([Mistake(self.place(*path), message, help)])
-
-
-def find_settings(folder: Path) -> Path | None:
-    """The nearest file of settings, from a folder upwards.
-
-    In one folder dsguard.toml comes before pyproject.toml, which counts where it holds
-    ``[tool.dsguard]``.
-    """
-    for here in (folder, *folder.parents):
-        own, shared = here / OWN_FILE, here / SHARED_FILE
-        if own.is_file():
-            return own
-        if shared.is_file() and _speaks_of_dsguard(shared):
-            return shared
-    return None
+_WORDS = {
+    "string_pattern_mismatch": "must be a JSON pointer such as /optimizer/params/lr",
+    "string_too_short": "must not be empty",
+}
+"""What pydantic would not say in words of the settings."""
 
 
 def read_project(path: Path, name: str) -> Project:
@@ -125,21 +64,20 @@ def read_project(path: Path, name: str) -> Project:
         raise bare.mistake("tool.dsguard must be a table")
     _require_version(bare, given.get("required-version"))
     try:
-        settings = ProjectSettings.model_validate(given)
+        settings = _reader().validate_python(given)
     except ValidationError as error:
         mistakes = sorted(_mistakes(bare, given, error), key=lambda one: one.at.span)
         raise SettingsError(mistakes) from None
     return Project(path.parent, settings, source, table)
 
 
-def _speaks_of_dsguard(path: Path) -> bool:
+@cache
+def _reader() -> TypeAdapter[ProjectSettings]:
+    return TypeAdapter(ProjectSettings)
+
+
+def speaks_of_dsguard(text: str) -> bool:
     """Whether a pyproject.toml has settings of dsguard; a broken one is others' business."""
-    try:
-        text = read_regular(path, path.name).decode("utf-8", errors="replace")
-    except ReadError:
-        return False
-    if "dsguard" not in text:
-        return False
     try:
         value_at(tomllib.loads(text), _TABLE)
     except LookupError:
@@ -179,7 +117,7 @@ def _require_version(project: Project, wanted: Any) -> None:
             "required-version",
             help='write it as in ">=0.1,<1"',
         ) from None
-    if not specifiers.contains(Version(__version__), prereleases=True):
+    if not specifiers.contains(__version__, prereleases=True):
         raise project.mistake(
             f"these settings are for dsguard {wanted}, and this is {__version__}",
             "required-version",
@@ -196,13 +134,10 @@ def _mistakes(project: Project, given: dict[str, Any], error: ValidationError) -
             yield Mistake(project.place(*path), f"{_dotted(path)} has no key {key}")
         elif path not in seen:
             seen.add(path)
-            if one["type"] == "extra_forbidden":
+            if one["type"] == "unexpected_keyword_argument":
                 yield _unknown(project, path)
             else:
-                message = one["msg"].removeprefix("Value error, ")
-                message = message.replace("Input should be", "must be").replace(
-                    "String should have at least 1 character", "must not be empty"
-                )
+                message = _WORDS.get(one["type"], one["msg"].replace("Input should be", "must be"))
                 yield Mistake(project.place(*path), f"{_dotted(path)} {message}")
 
 
@@ -226,17 +161,9 @@ def _unknown(project: Project, path: TomlPath) -> Mistake:
 
 def _keys_at(path: TomlPath) -> list[str]:
     """The keys of the table at a path."""
-    model: type[BaseModel] = ProjectSettings
-    for part in path:
-        if isinstance(part, int):
-            continue
-        (model,) = (
-            inner
-            for field in model.model_fields.values()
-            if field.alias == part
-            for inner in get_args(field.annotation)
-        )
-    return [field.alias or name for name, field in model.model_fields.items()]
+    tables = {"job": JobSettings, "ignore-at": IgnoreAtSettings}
+    table = tables[str(path[0])] if path else ProjectSettings
+    return [key_of(one.name) for one in dataclasses.fields(table)]
 
 
 def _dotted(path: TomlPath) -> str:

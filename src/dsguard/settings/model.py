@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from dsguard.model.finding import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class FailOn(str, Enum):
@@ -30,23 +32,36 @@ class FrontEndChoice(str, Enum):
     LIGHTNING = "lightning"
 
 
-Count = Annotated[int, Field(strict=True, ge=1)]
+class _Limit:
+    """A limit in the terms of pydantic's core schema, for annotations that need no pydantic."""
+
+    def __init__(self, **limits: Any) -> None:
+        self._limits = limits
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        return {**handler(source), **self._limits}
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        validate_by_name=False,
-        alias_generator=lambda name: name.replace("_", "-"),
-    )
+Count = Annotated[int, _Limit(strict=True, ge=1)]
+Text = Annotated[str, _Limit(min_length=1)]
+Pointer = Annotated[str, _Limit(pattern="^(/.*)?$")]
 
 
-class RunSettings(_Table):
+def key_of(name: str) -> str:
+    """How a setting is written."""
+    return name.replace("_", "-")
+
+
+@dataclass(kw_only=True, eq=False)
+class RunSettings:
     """What a run is judged by; an option of the same name on the command line wins.
 
     ``hostfile`` is seen from the folder of the settings.
     """
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "alias_generator": key_of}
 
     target: str | None = None
     front_end: FrontEndChoice | None = None
@@ -55,6 +70,7 @@ class RunSettings(_Table):
     hostfile: str | None = None
 
 
+@dataclass(kw_only=True, eq=False)
 class JobSettings(RunSettings):
     """``[[tool.dsguard.job]]``: a config together with the command that starts it.
 
@@ -62,28 +78,25 @@ class JobSettings(RunSettings):
     ``config`` the launch names it.
     """
 
-    name: str = Field(min_length=1)
-    config: str | None = Field(default=None, min_length=1)
+    name: Text
+    config: Text | None = None
     launch: str | list[str] | None = None
 
 
-class IgnoreAtSettings(_Table):
+@dataclass(kw_only=True, eq=False)
+class IgnoreAtSettings:
     """``[[tool.dsguard.ignore-at]]``: a rule that is accepted at a place."""
 
+    __pydantic_config__: ClassVar[Any] = RunSettings.__pydantic_config__
+
     rule: str
-    file: str = Field(min_length=1)
-    pointer: str = ""
-    reason: str = Field(min_length=1)
+    file: Text
+    pointer: Pointer = ""
+    reason: Text
     expires: date | None = None
 
-    @field_validator("pointer")
-    @classmethod
-    def _is_pointer(cls, pointer: str) -> str:
-        if pointer and not pointer.startswith("/"):
-            raise ValueError("must be a JSON pointer such as /optimizer/params/lr")
-        return pointer
 
-
+@dataclass(kw_only=True, eq=False)
 class ProjectSettings(RunSettings):
     """All settings of a project.
 
@@ -92,12 +105,12 @@ class ProjectSettings(RunSettings):
     """
 
     required_version: str | None = None
-    select: list[str] = []
-    ignore: list[str] = []
-    locked: list[str] = []
-    severity: dict[str, Severity] = {}
+    select: list[str] = field(default_factory=list)
+    ignore: list[str] = field(default_factory=list)
+    locked: list[str] = field(default_factory=list)
+    severity: dict[str, Severity] = field(default_factory=dict)
     fail_on: FailOn | None = None
-    exclude: list[str] = []
-    baseline: str | None = Field(default=None, min_length=1)
-    job: list[JobSettings] = []
-    ignore_at: list[IgnoreAtSettings] = []
+    exclude: list[str] = field(default_factory=list)
+    baseline: Text | None = None
+    job: list[JobSettings] = field(default_factory=list)
+    ignore_at: list[IgnoreAtSettings] = field(default_factory=list)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dsguard.cli import options
-from dsguard.cli.output import emit, emit_utf8, fail, stdout_look, write_page
+from dsguard.cli.output import emit, emit_utf8, fail, stdout_look, write_page, wrong_usage
 from dsguard.data.comparison import Comparison
 from dsguard.render.balance_json import render_balance_json
 from dsguard.render.balance_page import render_balance_page
@@ -104,7 +104,7 @@ def balance(
     Example: dsguard balance lengths.jsonl --world-size 8 --micro-batch 4 --accumulation 4
     """
     if micro_batch is None and max_tokens is None:
-        raise typer.BadParameter("say it, or --max-tokens", param_hint="--micro-batch")
+        raise wrong_usage("say it, or --max-tokens", option="--micro-batch")
     try:
         from dsguard.data.comparing import compare
         from dsguard.data.files import DataFileError, read_rank_batches, read_samples

@@ -12,7 +12,7 @@ from dsguard.checking import Settings
 from dsguard.cli import options
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, complain, emit, stdout_look
+from dsguard.cli.output import INCOMPLETE, complain, emit, stdout_look, wrong_usage
 from dsguard.cli.project import (
     baseline_path,
     load_baseline,
@@ -28,7 +28,7 @@ from dsguard.render.baseline import render_baseline
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
 from dsguard.render.wording import counted
-from dsguard.settings.load import Project
+from dsguard.settings.project import Project
 from dsguard.writing import write_whole
 
 app = typer.Typer(
@@ -94,9 +94,9 @@ def create(
         project = load_project(settings_file, isolated=isolated)
         path = _path(project, baseline)
         if path.exists() and not force:
-            raise typer.BadParameter(
+            raise wrong_usage(
                 f"{shown(path)} is there: prune takes entries out, --force writes it anew",
-                param_hint="--baseline",
+                option="--baseline",
             )
         report = _checked(context, configs, project, judged_by, jobs)
         locked = options.locked_rules(project)

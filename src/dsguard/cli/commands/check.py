@@ -14,7 +14,7 @@ from dsguard.checking import Settings
 from dsguard.cli import options
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.reporting import complete_format, outputs_of, write_report
 from dsguard.model.finding import Severity
@@ -25,8 +25,8 @@ from dsguard.policy import make_report
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
 from dsguard.render.wording import counted
-from dsguard.settings.load import Project
 from dsguard.settings.model import FailOn
+from dsguard.settings.project import Project
 
 if TYPE_CHECKING:
     from dsguard.cli.fixing import FixedConfig
@@ -132,7 +132,7 @@ def check(
         )
 
     if unsafe_fixes and not (fix or diff):
-        raise typer.BadParameter("needs --fix or --diff beside it", param_hint="--unsafe-fixes")
+        raise wrong_usage("needs --fix or --diff beside it", option="--unsafe-fixes")
     outputs = outputs_of(output_format, output_file)
     with mistakes_told():
         project = load_project(settings_file, isolated=isolated)
@@ -158,9 +158,9 @@ def check(
         from dsguard.cli.contracts import contract_of, write_contract
 
         if len(checks) > 1:
-            raise typer.BadParameter(
+            raise wrong_usage(
                 f"a contract is of one config and its launch, and {len(checks)} are checked",
-                param_hint="--write-contract",
+                option="--write-contract",
             )
         write_contract(contract, contract_of(inputs[0], checks[0], 2))
     report = make_report(checks, policy, failures)

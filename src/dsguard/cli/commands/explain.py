@@ -10,7 +10,7 @@ import typer
 
 from dsguard.catalogue import find, page, rules, symptoms
 from dsguard.cli import options
-from dsguard.cli.output import emit, stdout_look
+from dsguard.cli.output import emit, stdout_look, wrong_usage
 from dsguard.model.rule import Rule
 from dsguard.render.page import render_page
 from dsguard.render.rule_table import render_rules
@@ -53,7 +53,7 @@ def explain(
         return
     metas = [other.meta for other in rules() if _shows(other, rule)]
     if not metas:
-        raise typer.BadParameter(_nothing_called(rule), param_hint="RULE")
+        raise wrong_usage(_nothing_called(rule), option="RULE")
     emit(render_rules(metas, color=look.color, unicode=look.unicode, columns=look.columns))
 
 

@@ -13,7 +13,7 @@ from dsguard.checking import Settings
 from dsguard.cli import options
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, emit_utf8, stdout_look, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told
 from dsguard.model.fact import FACT_NAMES, FactName
 from dsguard.model.report import Check, Report
@@ -23,7 +23,7 @@ from dsguard.render.facts_table import render_facts
 from dsguard.render.json_report import render_json
 from dsguard.render.stream import ColorChoice, Look
 from dsguard.render.text import render_text
-from dsguard.settings.load import Project
+from dsguard.settings.project import Project
 
 _NOTHING = "name a config, or give a launch command after --"
 
@@ -117,4 +117,4 @@ def _fact_name(text: str) -> FactName:
             return name
     close = difflib.get_close_matches(text, FACT_NAMES, n=1)
     hint = f"did you mean {close[0]}?" if close else "they are: " + ", ".join(FACT_NAMES)
-    raise typer.BadParameter(f"no fact is called {text}; {hint}", param_hint="--explain")
+    raise wrong_usage(f"no fact is called {text}; {hint}", option="--explain")

@@ -24,7 +24,7 @@ from dsguard.cli.commands.check import exit_code
 from dsguard.cli.contracts import contract_of, write_contract
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, complain
+from dsguard.cli.output import INCOMPLETE, complain, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.ranks import Seat, seat_of
 from dsguard.facts.contract import VARIABLE
@@ -94,10 +94,10 @@ def run(
     """
     launch: LaunchWords = context.obj
     if not launch.given:
-        raise typer.BadParameter("give the launch command after --", param_hint="--")
+        raise wrong_usage("give the launch command after --", option="--")
     launch.refuse_empty()
     if config == "-":
-        raise typer.BadParameter("standard input is the command's own", param_hint="CONFIG")
+        raise wrong_usage("standard input is the command's own", option="CONFIG")
     seat = seat_of(os.environ)
     with mistakes_told():
         project = load_project(settings_file, isolated=isolated)
@@ -227,7 +227,7 @@ def _split_assignments(words: tuple[str, ...]) -> tuple[list[str], dict[str, str
             return list(words[at:]), variables
         name, _, value = word.partition("=")
         variables[name] = value
-    raise typer.BadParameter("no command follows the variables", param_hint="--")
+    raise wrong_usage("no command follows the variables", option="--")
 
 
 def _say(seat: Seat | None, text: str) -> None:

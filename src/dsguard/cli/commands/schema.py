@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-import typer
 from packaging.version import Version
 
 from dsguard.cli import options
-from dsguard.cli.output import emit_utf8
+from dsguard.cli.output import emit_utf8, wrong_usage
 from dsguard.exporting import json_schema
 from dsguard.facts.target import TargetError, resolve_target
 
@@ -21,5 +20,5 @@ def schema(target: options.Target = None) -> None:
     try:
         release = Version(resolve_target(target).version)
     except TargetError as error:
-        raise typer.BadParameter(str(error), param_hint="--target") from None
+        raise wrong_usage(str(error), option="--target") from None
     emit_utf8(json.dumps(json_schema(release), indent=2, ensure_ascii=False) + "\n")

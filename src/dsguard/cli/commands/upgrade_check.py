@@ -10,7 +10,7 @@ from packaging.version import Version
 from dsguard.cli import options
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, emit, stdout_look
+from dsguard.cli.output import INCOMPLETE, emit, stdout_look, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told
 from dsguard.facts.target import TargetError, resolve_target
 from dsguard.model.finding import Severity
@@ -52,9 +52,7 @@ def upgrade_check(
     """
     launch: LaunchWords = context.obj
     if config is None and not launch.given:
-        raise typer.BadParameter(
-            "name a config, or give a launch command after --", param_hint="CONFIG"
-        )
+        raise wrong_usage("name a config, or give a launch command after --", option="CONFIG")
     launch.refuse_empty()
     releases = (
         _release(old, "--from", look_here=not no_env),
@@ -93,17 +91,17 @@ def _release(
     try:
         target = resolve_target(text, look_here=look_here)
     except TargetError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
+        raise wrong_usage(str(error), option=option) from None
     if target.origin is TargetOrigin.NEWEST_KNOWN:
-        raise typer.BadParameter(
+        raise wrong_usage(
             "no DeepSpeed that dsguard knows is installed or pinned here; give the release you "
             "come from",
-            param_hint=option,
+            option=option,
         )
     version = Version(target.version)
     if Version(version.base_version) > NEWEST_KNOWN:
-        raise typer.BadParameter(
+        raise wrong_usage(
             f"DeepSpeed {version} is newer than {NEWEST_KNOWN}, the last that dsguard knows",
-            param_hint=option,
+            option=option,
         )
     return version

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dsguard.runtime.watch import Watch
     from dsguard.runtime.windows import Window
 
+
 _CLEAN_WINDOWS = 3
 _SAMPLE_EVERY = 50
 

@@ -1,0 +1,41 @@
+"""Finding the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import read_regular
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OWN_FILE = "dsguard.toml"
+SHARED_FILE = "pyproject.toml"
+
+
+def find_settings(folder: Path) -> Path | None:
+    """The nearest file of settings, from a folder upwards.
+
+    In one folder dsguard.toml comes before pyproject.toml, which counts where it holds
+    ``[tool.dsguard]``.
+    """
+    for here in (folder, *folder.parents):
+        own, shared = here / OWN_FILE, here / SHARED_FILE
+        if own.is_file():
+            return own
+        if shared.is_file() and _speaks_of_dsguard(shared):
+            return shared
+    return None
+
+
+def _speaks_of_dsguard(path: Path) -> bool:
+    try:
+        text = read_regular(path, path.name).decode("utf-8", errors="replace")
+    except ReadError:
+        return False
+    if "dsguard" not in text:
+        return False
+    from dsguard.settings.load import speaks_of_dsguard
+
+    return speaks_of_dsguard(text)
