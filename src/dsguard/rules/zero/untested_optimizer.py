@@ -59,7 +59,7 @@ _ONE_BIT_UNTIL = Version("0.19.7")
 def untested_optimizer(case: Case, report: Reporter) -> Iterator[Finding]:
     """Only names that are sure to be refused; a name nobody knows is another matter."""
     optimizer = case.facts.known("optimizer")
-    name = optimizer.value
+    name = optimizer.value if isinstance(optimizer.value, str) else ""
     one_bit = named_optimizer(case) in _ONE_BIT and release(case) < _ONE_BIT_UNTIL
     if name not in _OF_TORCH and named_optimizer(case) != "lamb" and not one_bit:
         return
