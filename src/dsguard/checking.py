@@ -189,7 +189,7 @@ def _run_rules(
     findings: list[Finding] = []
     skipped: list[SkippedRule] = []
     judged: set[str] = set()
-    watched = WatchedCase(case)
+    watched = WatchedCase.of(case)
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
             continue

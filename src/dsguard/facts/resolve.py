@@ -90,8 +90,9 @@ def resolve(
     front_end_fact = _front_end(launch, script, options, problems)
     reader = None
     if isinstance(front_end_fact, Known):
-        accelerate = release_beside("accelerate", target, folder)
-        reader = front_end(front_end_fact.value, accelerate)
+        reader = front_end(
+            front_end_fact.value, lambda package: release_beside(package, target, folder)
+        )
     readable = document if document is not None and isinstance(document.root, Object) else None
     requests = Requests(launch, script)
     world_size = _world_size(processes(launch, reader, requests), options)
