@@ -208,7 +208,9 @@ def _run_rules(
             continue
         watched.forget()
         try:
-            findings.extend(list(rule.findings(watched)))
+            if all(condition.met(watched) for condition in rule.meta.when):
+                watched.forget()
+                findings.extend(list(rule.findings(watched)))
         except Exception as error:
             findings.append(_crash(shown, f"the rule {rule.meta.slug}", error))
         else:
