@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from dsguard.checking import Settings, read_command, surroundings
 from dsguard.facts.config_file import Whereabouts, named_config
-from dsguard.launch.jobs.job import JobFileError
 from dsguard.model.report import Failure
 from dsguard.pairing import Input, pair_of_launch, place_in_file
 from dsguard.reading.errors import HjsonSyntaxError, ReadError, YamlUnavailableError
@@ -83,6 +82,7 @@ def pair_of_job(source: Source, path: Path, settings: Settings) -> Input | None:
     if not is_yaml and _is_config(source):
         return None
     from dsguard.launch.jobs.alone import read_job_file
+    from dsguard.launch.jobs.job import JobFileError
 
     try:
         if read_job_file(source, surroundings(settings)) is None:
