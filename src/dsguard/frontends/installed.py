@@ -8,13 +8,13 @@ else than a ``.dist-info`` folder could have the answer.
 from __future__ import annotations
 
 import os
-import re
 import sys
+from functools import lru_cache
 from importlib.machinery import PathFinder
 
 from packaging.version import InvalidVersion, Version
 
-_INFO = (".dist-info", ".egg-info")
+_INFO = ("dist-info", "egg-info")
 
 
 class _UnusualError(Exception):
@@ -55,20 +55,34 @@ def _in_folders(package: str) -> str | None:
         if folder.lower().endswith(".egg"):
             raise _UnusualError
         try:
-            names = os.listdir(folder or ".")  # noqa: PTH208
+            here = folder or os.getcwd()  # noqa: PTH109
+            infos = _infos(here, os.stat(here).st_mtime_ns)  # noqa: PTH116
         except NotADirectoryError:
             raise _UnusualError from None
         except (OSError, ValueError):
             continue
-        for name in names:
-            stem = name.rpartition(".")[0].partition("-")[0]
-            if name.lower().endswith(_INFO) and _normalised(stem) == wanted:
-                return _version(os.path.join(folder, name))  # noqa: PTH118
+        if wanted in infos:
+            return _version(os.path.join(here, infos[wanted]))  # noqa: PTH118
     return None
 
 
+@lru_cache(maxsize=64)
+def _infos(folder: str, changed: int) -> dict[str, str]:
+    """The first of a folder for each package; one that has not changed is not listed again."""
+    found: dict[str, str] = {}
+    for name in os.listdir(folder):  # noqa: PTH208
+        stem, dot, suffix = name.rpartition(".")
+        if dot and suffix.lower() in _INFO:
+            found.setdefault(_normalised(stem.partition("-")[0]), name)
+    return found
+
+
 def _normalised(name: str) -> str:
-    return re.sub(r"[-_.]+", "_", name.lower())
+    """A name in lower case, with one underscore for any hyphens, dots and underscores."""
+    name = name.lower().replace("-", "_").replace(".", "_")
+    while "__" in name:
+        name = name.replace("__", "_")
+    return name
 
 
 def _version(folder: str) -> str:

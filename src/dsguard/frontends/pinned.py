@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -119,23 +120,27 @@ def _project(text: str, name: str) -> Iterator[str]:
 
 
 def _exact(requirements: Iterable[Any], name: str) -> Iterator[str]:
-    # Only a project that names the package needs them, and they are slow to import.
-    from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.utils import canonicalize_name
-
     for text in requirements:
-        # Parsing takes long, and of all lines few are about the package.
-        if not isinstance(text, str) or name not in canonicalize_name(text):
+        # Parsing takes long, importing the parser longer, and of all lines few are exact ones
+        # about the package.
+        if not isinstance(text, str) or "==" not in text or name not in _canonical(text):
             continue
+        from packaging.requirements import InvalidRequirement, Requirement
+
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue  # an option of pip, a group of requirements, a path
         clauses = list(requirement.specifier)
-        if canonicalize_name(requirement.name) == name and len(clauses) == 1:
+        if _canonical(requirement.name) == name and len(clauses) == 1:
             (clause,) = clauses
             if clause.operator in ("==", "===") and "*" not in clause.version:
                 yield clause.version
+
+
+def _canonical(name: str) -> str:
+    """As ``packaging.utils.canonicalize_name``, which is slow to import."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _items(value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import stat
 import tokenize
 from pathlib import Path
@@ -87,6 +88,9 @@ def modules_below(path: Path, name: str) -> Callable[[str], Source | None]:
             Path(*parts).with_suffix(".py"),
             Path(*parts, "__init__.py"),
         ):
+            # Most modules of a script are libraries. Unlike Path.is_file, this takes any text.
+            if not os.path.isfile(folder / relative):  # noqa: PTH113
+                continue
             try:
                 if not (folder / relative).resolve().is_relative_to(folder.resolve()):
                     continue
