@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from dsguard.cli.app import app
 from dsguard.cli.launch_words import split_off_launch
-from dsguard.launch.environ import READ
+from dsguard.launch.environ import is_read
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
@@ -41,7 +41,7 @@ class Dsguard(Protocol):
     def __call__(self, line: str, folder: Path | None = None, stdin: bytes = b"") -> Outcome: ...
 
 
-SHELL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", *filter(READ.fullmatch, os.environ))
+SHELL = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", *filter(is_read, os.environ))
 """Variables of whoever runs the tests that would change what dsguard says."""
 
 

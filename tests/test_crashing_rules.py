@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import pytest
 from msgspec.structs import replace
 
-from dsguard.cli.commands import check
 from dsguard.cli.commands.check import exit_code
 from dsguard.facts.case import Case
 from dsguard.model.finding import Finding
@@ -18,19 +17,22 @@ from dsguard.policy import Policy, make_report
 from dsguard.rules import CRASH, all_rules
 from dsguard.settings.model import FailOn
 from tests.conftest import FIXTURES, Dsguard
-from tests.contract.rule_cases import RuleCase, job_cases, rule_cases, script_cases
+from tests.contract.rule_cases import RuleCase, inputs_of, job_cases, rule_cases, script_cases
 
 RULES = all_rules()
 
 
 def broken(rule: Rule[Case]) -> Rule[Case]:
-    """The rule, which fails on the way: what it has found until then is not to be trusted."""
+    """The rule, which fails on the way: what it has found until then is not to be trusted.
+
+    It is asked wherever its facts are known, also where it finds nothing.
+    """
 
     def fail(case: object, report: object) -> Iterator[Finding]:
         yield from rule.check(case, report)  # type: ignore[arg-type]
         raise RuntimeError("planted")
 
-    return replace(rule, check=fail)
+    return replace(rule, check=fail, meta=replace(rule.meta, when=()))
 
 
 @pytest.fixture(scope="module")
@@ -38,24 +40,6 @@ def cases() -> dict[str, RuleCase]:
     """One input for every rule: one that it finds something in, where there is one."""
     found = [case for case in (*rule_cases(), *job_cases(), *script_cases()) if case.bad]
     return {case.slug: case for case in reversed(found)}
-
-
-def inputs_of(
-    case: RuleCase | None, dsguard: Dsguard, monkeypatch: pytest.MonkeyPatch
-) -> Sequence[Input]:
-    """The pairs that the command line of a case makes."""
-    taken: list[Input] = []
-
-    def take(inputs: Sequence[Input]) -> list[Check]:
-        taken.extend(inputs)
-        return []
-
-    monkeypatch.setattr(check, "_check_all", take)
-    if case is not None:
-        dsguard(case.line, case.config.parent)
-    if not taken:
-        dsguard("check ds_config.json", FIXTURES / "runs" / "accumulation-ignored")
-    return taken
 
 
 def checks_of(inputs: Sequence[Input], rules: Sequence[Rule[Case]]) -> list[Check]:
@@ -71,7 +55,11 @@ def test_the_rest_is_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slug = rule.meta.slug
-    inputs = inputs_of(cases.get(slug), dsguard, monkeypatch)
+    case = cases.get(slug)
+    inputs = inputs_of(case.line, case.config.parent, dsguard, monkeypatch) if case else []
+    if not inputs:
+        story = FIXTURES / "runs" / "accumulation-ignored"
+        inputs = inputs_of("check ds_config.json", story, dsguard, monkeypatch)
     whole = checks_of(inputs, RULES)
     torn = checks_of(inputs, [broken(one) if one is rule else one for one in RULES])
     crashes = [finding for check in torn for finding in check.findings if finding.rule == CRASH]

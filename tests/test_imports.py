@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -54,6 +55,77 @@ def test_a_command_imports_no_other() -> None:
     assert commands == {"dsguard.cli.commands.check"}
     for other in ("runtime", "records", "server", "upgrading", "integrations", "comparing"):
         assert f"dsguard.{other}" not in loaded
+
+
+LAUNCH = (STORY / "launch.txt").read_text().split()
+ALONE = {
+    "facts": ("script_config", "what_if", "contract"),
+    "frontends": ("accelerate", "lightning", "transformers"),
+    "reading": ("comments", "directives", "yaml"),
+    "script": ("lookup", "loop", "read", "script", "training_arguments"),
+}
+"""Modules that a config has no use for where nobody says how it is launched."""
+NOT_OF_THE_STORY = {
+    "frontends": ALONE["frontends"],
+    "reading": ALONE["reading"],
+    "script": (
+        *("annotations", "click_options", "dataclass_fields", "decorators", "hf_arguments"),
+        *("loop.built", "notebook", "typer_parameters"),
+    ),
+}
+"""Modules for what does not occur in the story: other trainers, files and parsers."""
+
+
+@pytest.mark.parametrize(
+    ("launch", "readers", "unused"),
+    [
+        ([], set(), ALONE),
+        (
+            LAUNCH,
+            {
+                *("arguments", "call", "options", "prefixes", "read", "scan", "scan_argparse"),
+                *("jobs", "jobs.find", "launchers", "launchers.torchrun"),
+            },
+            NOT_OF_THE_STORY,
+        ),
+    ],
+    ids=["config alone", "story"],
+)
+def test_a_check_imports_the_readers_of_what_occurs(
+    launch: list[str], readers: set[str], unused: dict[str, tuple[str, ...]]
+) -> None:
+    """Readers of other launchers, trainers, formats and parsers stay on the disk."""
+    words = ["dsguard", "check", "ds_config.json", "-q", *(["--", *launch] if launch else [])]
+    program = (
+        f"import sys; sys.argv = {words!r}\n"
+        "from dsguard.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(*(name for name in sys.modules if name.startswith('dsguard.')))"
+    )
+    loaded = set(run(program, STORY).splitlines()[-1].split())
+    always = {"context", "counts", "environ", "shell", "shell.kinds", "words"}
+    prefix = "dsguard.launch."
+    assert {n.removeprefix(prefix) for n in loaded if n.startswith(prefix)} == always | readers
+    names = {f"dsguard.{package}.{name}" for package, modules in unused.items() for name in modules}
+    assert not names & loaded
+    for name in names:
+        assert importlib.util.find_spec(name), name
+
+
+def test_releases_are_looked_up_without_importing_much(tmp_path: Path) -> None:
+    """The installed one stands in a file, and few projects pin one."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'fit'\n", encoding="utf-8")
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from dsguard.frontends.installed import installed\n"
+        "from dsguard.frontends.pinned import pinned\n"
+        "installed('deepspeed'), pinned('deepspeed', Path.cwd())\n"
+        "print(*sys.modules)"
+    )
+    slow = {"importlib.metadata", "email", "packaging.requirements", "packaging.utils", "tomllib"}
+    assert not slow & set(run(program, tmp_path).split())
 
 
 def test_the_version_imports_no_command() -> None:

@@ -13,12 +13,9 @@ from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
 from dsguard.facts.resolve import Options, resolve
-from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
-from dsguard.frontends.requests import Requests
 from dsguard.launch.environ import NO_ENVIRON, Environ
-from dsguard.launch.read import Surroundings, read_launch
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
@@ -27,13 +24,13 @@ from dsguard.model.tree import Document
 from dsguard.reading.errors import HjsonSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.rules import CRASH, all_rules, find_rule
-from dsguard.script.declaration import FromArgument
 from dsguard.script.load import SCRIPT_SUFFIXES, load_script
 from dsguard.suppression.collect import collect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dsguard.launch.call import Surroundings
     from dsguard.launch.context import Command, LaunchContext
     from dsguard.model.directive import Directive
     from dsguard.model.rule import Rule
@@ -124,8 +121,14 @@ def _as_changed(
     settings: Settings,
 ) -> Document | None:
     """The config as the script changes it, if the script loads this very file."""
-    config = config_of_script(script) if script is not None else None
-    if document is None or path is None or script is None or config is None:
+    if document is None or path is None or script is None:
+        return document
+    from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
+    from dsguard.frontends.requests import Requests
+    from dsguard.script.declaration import FromArgument
+
+    config = config_of_script(script)
+    if config is None:
         return document
     requests = Requests(launch, script)
     named = config.path.name if isinstance(config.path, FromArgument) else None
@@ -150,6 +153,8 @@ def _as_changed(
 
 def surroundings(settings: Settings) -> Surroundings:
     """What a launch depends on besides its words."""
+    from dsguard.launch.call import Surroundings
+
     release = Version(settings.target.version)
     return Surroundings(
         settings.folder,
@@ -162,6 +167,8 @@ def surroundings(settings: Settings) -> Surroundings:
 
 def read_command(command: Command, settings: Settings) -> LaunchContext:
     """A launch command as its launcher will read it."""
+    from dsguard.launch.read import read_launch
+
     return read_launch(command, surroundings(settings))
 
 
@@ -189,7 +196,7 @@ def _run_rules(
     findings: list[Finding] = []
     skipped: list[SkippedRule] = []
     judged: set[str] = set()
-    watched = WatchedCase(case)
+    watched = WatchedCase.of(case)
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
             continue
@@ -201,7 +208,9 @@ def _run_rules(
             continue
         watched.forget()
         try:
-            findings.extend(list(rule.findings(watched)))
+            if all(condition.met(watched) for condition in rule.meta.when):
+                watched.forget()
+                findings.extend(list(rule.findings(watched)))
         except Exception as error:
             findings.append(_crash(shown, f"the rule {rule.meta.slug}", error))
         else:

@@ -11,11 +11,7 @@ from msgspec.structs import replace
 
 from dsguard.checking import Settings, check_source, read_script_of
 from dsguard.facts.config_file import Whereabouts, is_file, named_config
-from dsguard.facts.script_config import config_of_script, document_of, named_by_script
 from dsguard.frontends.detect import config_argument
-from dsguard.frontends.requests import Requests
-from dsguard.launch.jobs.alone import stands_alone
-from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Location, Source
 from dsguard.reading.errors import ReadError
@@ -149,6 +145,9 @@ def pair_with_script(
 
     ``gap`` is what to say where it does not.
     """
+    from dsguard.facts.script_config import config_of_script, document_of, named_by_script
+    from dsguard.frontends.requests import Requests
+
     config = config_of_script(script)
     if config is None:
         return Input(None, None, launch, settings, gap, script)
@@ -185,7 +184,7 @@ def _gap(launch: LaunchContext, argument: Argument | None, subject: str) -> Fail
         return Failure(subject, "names no DeepSpeed config", _name_it(launch))
     if argument is None:
         return Failure(subject, "its DeepSpeed config is only known when it runs")
-    if any(job.config and job.config.form is ConfigForm.SHIPPED for job in launch.jobs):
+    if any(job.config and job.config.is_shipped for job in launch.jobs):
         return None
     if not argument.known:
         message = f"{argument.flag} names {argument.value}, which is only known when it runs"
@@ -200,7 +199,7 @@ def _where(argument: Argument, subject: str) -> str:
 
 def _name_it(launch: LaunchContext) -> str:
     """How to check a config together with a launch that does not give it."""
-    if stands_alone(launch):
+    if launch.stands_alone:
         return "check it with the command that starts it: dsguard check -- COMMAND"
     at = launch.launcher_location
     program = at.source.slice(at.span) or launch.launcher.value

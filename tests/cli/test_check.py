@@ -319,13 +319,13 @@ def test_a_rule_that_crashes_is_a_finding_of_its_own(
         raise RuntimeError("oops")
 
     broken = [
-        replace(rule, check=crash) if rule.meta.slug == "no-batch-size" else rule
+        replace(rule, check=crash) if rule.meta.slug == "known-bug" else rule
         for rule in all_rules()
     ]
     monkeypatch.setattr("dsguard.cli.options.select", lambda *_: broken)
     outcome = dsguard("check bad.json --world-size 4", folder)
     assert outcome.code == 3
-    assert "the rule no-batch-size crashed (RuntimeError: oops" in outcome.out
+    assert "the rule known-bug crashed (RuntimeError: oops" in outcome.out
     assert "batch-size-mismatch" in outcome.out
 
 

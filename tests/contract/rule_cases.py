@@ -9,11 +9,17 @@ a training script (or notebook) of the script family, which holds its config or 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from dsguard.cli.commands import check
+from dsguard.model.report import Check
+from dsguard.pairing import Input
 from dsguard.rules import all_rules
-from tests.conftest import FIXTURES
+from tests.conftest import FIXTURES, Dsguard
 
 TARGET = "0.19.8"
 CONFIG_SUFFIXES = (".json", ".hjson")
@@ -78,6 +84,22 @@ def job_cases() -> list[RuleCase]:
     """The cases that check a job file or a launch script."""
     cases = _cases((*JOB_SUFFIXES, ".json"))
     return [case for case in cases if case.config.name.startswith("job-")]
+
+
+def inputs_of(
+    line: str, folder: Path, dsguard: Dsguard, monkeypatch: pytest.MonkeyPatch
+) -> list[Input]:
+    """The pairs that a command line checks, without checking them."""
+    taken: list[Input] = []
+
+    def take(inputs: Sequence[Input]) -> list[Check]:
+        taken.extend(inputs)
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(check, "_check_all", take)
+        dsguard(line, folder)
+    return taken
 
 
 def _cases(suffixes: tuple[str, ...]) -> list[RuleCase]:

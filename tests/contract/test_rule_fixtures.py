@@ -8,6 +8,8 @@ from dsguard.rules import all_rules
 from tests.conftest import Dsguard, compare
 from tests.contract.rule_cases import RuleCase, job_cases, rule_cases, script_cases
 
+pytestmark = pytest.mark.usefixtures("compared")
+
 CASES = [*rule_cases(), *job_cases(), *script_cases()]
 SLUGS = [rule.meta.slug for rule in all_rules() if rule.meta.slug != "internal-error"]
 

@@ -16,7 +16,7 @@ from dsguard.cli.launch_files import pair_of_job, pairs_of_script
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.environ import NO_ENVIRON
-from dsguard.launch.shell.find import holds_launches
+from dsguard.launch.shell.kinds import kind_of
 from dsguard.model.report import Failure
 from dsguard.pairing import (
     STDIN,
@@ -90,7 +90,7 @@ def _started_script(launch: LaunchContext, settings: Settings) -> str:
     words = [word.text for word in launch.command.words]
     for word in words if words[:1] and words[0] in _STARTERS else words[:1]:
         with suppress(ReadError):
-            if holds_launches(load_path(settings.folder / word)):
+            if kind_of(load_path(settings.folder / word)):
                 return word
     return ""
 
@@ -133,7 +133,7 @@ def _from_name(
     source = load_path(path, name)
     # Nobody says in which shell a file is started, or on which machine.
     elsewhere = replace(settings, environ=NO_ENVIRON)
-    if holds_launches(source):
+    if kind_of(source):
         if launch is not None:
             raise ReadError(
                 name, "holds launch commands of its own", "leave out the command after --"
@@ -154,7 +154,7 @@ def _standard_input() -> Source:
     if sys.stdin is None:  # closed by the caller, as `<&-` does
         raise ReadError(STDIN, "is closed")
     source = load_bytes(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN)
-    if holds_launches(source):
+    if kind_of(source):
         raise ReadError(STDIN, "is a script, not a config", "pass the script as a file")
     return source
 

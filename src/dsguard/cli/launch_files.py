@@ -15,20 +15,17 @@ from msgspec.structs import replace
 
 from dsguard.checking import Settings, read_command, surroundings
 from dsguard.facts.config_file import Whereabouts, named_config
-from dsguard.launch.jobs.alone import read_job_file
-from dsguard.launch.jobs.load import JobFileError
-from dsguard.launch.shell.find import FoundLaunch, find_launches
 from dsguard.model.report import Failure
 from dsguard.pairing import Input, pair_of_launch, place_in_file
-from dsguard.reading.errors import HjsonSyntaxError, ReadError
+from dsguard.reading.errors import HjsonSyntaxError, ReadError, YamlUnavailableError
 from dsguard.reading.hjson import parse
-from dsguard.reading.yaml import YamlUnavailableError
 from dsguard.schema.sniff import looks_like_deepspeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dsguard.launch.context import LaunchContext, LaunchTrouble, TroubleKind
+    from dsguard.launch.shell.find import FoundLaunch
     from dsguard.model.source import Source
 
 _MISSING: tuple[TroubleKind, ...] = (
@@ -53,6 +50,8 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
     Raises:
         ReadError: there is no launch in it, or none that names a config.
     """
+    from dsguard.launch.shell.find import find_launches
+
     found = find_launches(source)
     if not found:
         raise ReadError(
@@ -82,6 +81,9 @@ def pair_of_job(source: Source, path: Path, settings: Settings) -> Input | None:
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     if not is_yaml and _is_config(source):
         return None
+    from dsguard.launch.jobs.alone import read_job_file
+    from dsguard.launch.jobs.job import JobFileError
+
     try:
         if read_job_file(source, surroundings(settings)) is None:
             if not is_yaml or _is_config(source):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dsguard.facts.case import Case
     from dsguard.model.source import Location
 
-_NAME = re.compile(r"[\w.+ -]+")
+_NAME = r"[\w.+ -]+"
 """A name as people type it; ``${OPTIMIZER}`` or ``{{ optimizer }}`` is still to be filled in."""
 
 
@@ -61,7 +61,7 @@ def block(case: Case, path: Literal["optimizer", "scheduler"]) -> Block | None:
     if not isinstance(node, Object):
         return None
     kind = node.value.get("type")
-    if not isinstance(kind, str) or kind == AUTO or not _NAME.fullmatch(kind):
+    if not isinstance(kind, str) or kind == AUTO or not re.fullmatch(_NAME, kind):
         return None
     params = document.get(f"/{path}/params")
     return Block(document, path, kind, params.value if isinstance(params, Object) else {})

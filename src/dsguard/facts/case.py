@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from dsguard.script.script import Script
 
 
-@dataclass(frozen=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """Why a config has no document: its syntax broke.
 
     ``message`` is a clause; ``location`` is where the reader stopped.
@@ -33,8 +33,7 @@ class Unreadable:
     help: str = ""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A config, a launch, and what was resolved from both.
 
     ``document`` is None where the config could not be read; ``unreadable`` then says why.

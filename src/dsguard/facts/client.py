@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEnd, FrontEndName
 from dsguard.model.fact import Candidate, Conflict, Fact, FactName, Known, Unknown
-from dsguard.script.loop.description import Maker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +27,13 @@ def client_facts(
     """The facts that an optimizer or a scheduler of the script takes from the config."""
     engines = script.loop.engines if script is not None else ()
     plain = front_end is not None and front_end.name is FrontEndName.PLAIN
-    if not plain or len(engines) != 1 or engines[0].maker is not Maker.DEEPSPEED:
+    if not plain or len(engines) != 1:
         return {}
+    from dsguard.script.loop.description import Maker
+
     (engine,) = engines
+    if engine.maker is not Maker.DEEPSPEED:
+        return {}
     taken: dict[FactName, Fact] = {}
     for argument, names in _DECIDES.items():
         if argument not in engine.passed:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from dsguard.frontends.detect import config_argument
-from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.source import Location, Span
 
@@ -103,7 +102,7 @@ def unread_reason(named: NamedConfig | None, launch: LaunchContext | None, *, br
     if named is None or not named.argument.known:
         return "the config is not known"
     for job in launch.jobs if launch is not None else ():
-        if job.config is not None and job.config.form is ConfigForm.SHIPPED:
+        if job.config is not None and job.config.is_shipped:
             return f"dsguard does not have the {named.argument.value} of {job.title}"
     reasons = {
         Whereabouts.MISSING: "does not exist",

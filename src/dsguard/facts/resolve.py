@@ -26,7 +26,6 @@ from dsguard.frontends.detect import (
 )
 from dsguard.frontends.requests import Requests
 from dsguard.launch.context import LaunchContext, LauncherName
-from dsguard.launch.jobs.alone import stands_alone
 from dsguard.model.fact import (
     Candidate,
     Conflict,
@@ -90,8 +89,9 @@ def resolve(
     front_end_fact = _front_end(launch, script, options, problems)
     reader = None
     if isinstance(front_end_fact, Known):
-        accelerate = release_beside("accelerate", target, folder)
-        reader = front_end(front_end_fact.value, accelerate)
+        reader = front_end(
+            front_end_fact.value, lambda package: release_beside(package, target, folder)
+        )
     readable = document if document is not None and isinstance(document.root, Object) else None
     requests = Requests(launch, script)
     world_size = _world_size(processes(launch, reader, requests), options)
@@ -262,7 +262,7 @@ def _target_origin(target: Target) -> Origin:
 
 
 def _launch_facts(launch: LaunchContext | None) -> dict[FactName, Fact]:
-    if launch is None or stands_alone(launch):
+    if launch is None or launch.stands_alone:
         none = Unknown("no launch command was given")
         return {"launcher": none, "script": none}
     launcher: Fact

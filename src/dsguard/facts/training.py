@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from packaging.version import Version
-from pydantic import TypeAdapter, ValidationError
 
-from dsguard.facts.values import block, has, is_number, unfilled, written
+from dsguard.facts.values import as_switch, block, has, is_number, unfilled, written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE, FrontEnd, FrontEndName
 from dsguard.model.fact import (
     Candidate,
@@ -23,15 +21,15 @@ from dsguard.model.fact import (
 from dsguard.schema.placeholder import is_placeholder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dsguard.frontends.requests import Requests
     from dsguard.model.tree import Document
 
-Settle = Callable[[str], "Fact | None"]
+    Settle: TypeAlias = Callable[[str], Fact | None]
 
 CLIPS_BY_DEFAULT_SINCE = Version("0.19.3")
 """From this release an absent gradient_clipping means 1.0; before, 0.0 (off)."""
-
-_SWITCH = TypeAdapter(bool)
 
 _NAMES: tuple[FactName, ...] = (
     "gradient_clipping",
@@ -123,7 +121,7 @@ def _precision(
                     # No trainer takes both: the other one being on settles this one.
                     return Unknown(f'{key}.enabled is "auto": a trainer fills it')
             continue
-        enables = _coerced(enabled.value)
+        enables = as_switch(enabled.value)
         if enables is None:
             return Unknown(f"{key}.enabled is neither true nor false")
         if enables:
@@ -163,7 +161,7 @@ def _zero_stage(document: Document, front_end: FrontEnd | None, deepspeed: Origi
 def _offload(document: Document, front_end: FrontEnd | None, name: str, deepspeed: Origin) -> Fact:
     old = {"offload_optimizer": "cpu_offload", "offload_param": "cpu_offload_param"}[name]
     deprecated = written(document, f"zero_optimization.{old}")
-    if deprecated is not None and _coerced(deprecated.value):
+    if deprecated is not None and as_switch(deprecated.value):
         return Known("cpu", deprecated.origin)
     device = written(document, f"zero_optimization.{name}.device")
     if device is None:
@@ -226,11 +224,3 @@ def _scheduled(
     if isinstance(fact, Known) and not is_number(fact.value):
         return Unknown(f"scheduler.params.{parameter} is not a number in the config")
     return fact
-
-
-def _coerced(value: Any) -> bool | None:
-    """A switch as DeepSpeed's pydantic blocks read it: ``"true"``, ``"yes"`` and 1 are on."""
-    try:
-        return _SWITCH.validate_python(value)
-    except ValidationError:
-        return None

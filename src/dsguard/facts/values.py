@@ -59,3 +59,19 @@ def is_count(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Whether DeepSpeed can calculate with a value (booleans count as 0 and 1 in Python)."""
     return isinstance(value, (int, float))
+
+
+_SWITCHES = {
+    **dict.fromkeys(("1", "on", "t", "true", "y", "yes"), True),
+    **dict.fromkeys(("0", "f", "false", "n", "no", "off"), False),
+}
+
+
+def as_switch(value: Any) -> bool | None:
+    """A switch as DeepSpeed's pydantic blocks read it; None where they refuse the value.
+
+    Source: pydantic's documentation, "Conversion table", and pydantic-core (``str_as_bool``).
+    """
+    if isinstance(value, str):
+        return _SWITCHES.get(value.lower())
+    return bool(value) if is_number(value) and value in (0, 1) else None

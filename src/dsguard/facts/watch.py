@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsguard.facts.case import Case
-from dsguard.model.fact import Fact, FactName, Facts, Known
+from dsguard.model.fact import Facts, Known
+
+if TYPE_CHECKING:
+    from dsguard.model.fact import Fact, FactName
 
 _MAY_BE_ABSENT = ("document", "launch", "script", "front_end")
 
 
-class WatchedCase(Case):
+class WatchedCase(Case, frozen=True, kw_only=True):
     """A case that notes when it is asked for something that this check does not know.
 
     A rule that says nothing after such a question may have something to say about another check
     of the same config, as where the launch command is given too.
     """
 
-    def __init__(self, case: Case) -> None:
-        given = {one.name: getattr(case, one.name) for one in fields(case)}
+    notes: list[str]
+
+    @classmethod
+    def of(cls, case: Case) -> WatchedCase:
+        """A case, from now on watched."""
+        given = {name: getattr(case, name) for name in case.__struct_fields__}
         notes: list[str] = []
-        super().__init__(**{**given, "facts": _WatchedFacts(case.facts, notes)})
-        object.__setattr__(self, "_notes", notes)
+        return cls(**{**given, "facts": _WatchedFacts(case.facts, notes), "notes": notes})
 
     @property
     def lacked(self) -> bool:
         """Whether something was asked for in vain."""
-        notes: list[str] = object.__getattribute__(self, "_notes")
-        return bool(notes)
+        return bool(self.notes)
 
     def forget(self) -> None:
         """Begin anew, for the next rule."""
-        object.__getattribute__(self, "_notes").clear()
+        self.notes.clear()
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
         absent = value is None and name in _MAY_BE_ABSENT
-        if absent or (name == "requests" and object.__getattribute__(self, "launch") is None):
-            object.__getattribute__(self, "_notes").append(name)
+        if absent or (name == "requests" and super().__getattribute__("launch") is None):
+            super().__getattribute__("notes").append(name)
         return value
 
 

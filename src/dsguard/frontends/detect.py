@@ -4,34 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.frontends.accelerate import Accelerate
-from dsguard.frontends.base import FrontEnd, FrontEndName
-from dsguard.frontends.lightning import Lightning
-from dsguard.frontends.plain import Plain
-from dsguard.frontends.transformers import Transformers
+from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
-from dsguard.launch.jobs import accelerate
-from dsguard.launch.jobs.alone import stands_alone
-from dsguard.launch.jobs.job import ConfigForm
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from packaging.version import Version
 
+    from dsguard.frontends.base import FrontEnd
     from dsguard.script.script import Script
 
 
-def front_end(name: FrontEndName, accelerate: Version | None = None) -> FrontEnd:
-    """The front end of this name, in the given release of Accelerate, else the newest."""
+def front_end(
+    name: FrontEndName, release_of: Callable[[str], Version | None] = lambda package: None
+) -> FrontEnd:
+    """The front end of this name; ``release_of`` tells the release of a package, None the newest.
+
+    Each is imported where it is used: a config has one.
+    """
     if name is FrontEndName.ACCELERATE:
-        return Accelerate(accelerate)
-    ends: tuple[FrontEnd, ...] = (Plain(), Transformers(), Lightning())
-    return next(end for end in ends if end.name is name)
+        from dsguard.frontends.accelerate import Accelerate
+
+        return Accelerate(release_of("accelerate"))
+    if name is FrontEndName.TRANSFORMERS:
+        from dsguard.frontends.transformers import Transformers
+
+        return Transformers()
+    if name is FrontEndName.LIGHTNING:
+        from dsguard.frontends.lightning import Lightning
+
+        return Lightning()
+    from dsguard.frontends.plain import Plain
+
+    return Plain()
 
 
 def some_trainer_fills(key: str) -> bool:
     """Whether any front end replaces ``"auto"`` under this dotted key."""
-    return any(end.fills(key) for end in (Transformers(), Accelerate()))
+    trainers = (FrontEndName.TRANSFORMERS, FrontEndName.ACCELERATE)
+    return any(front_end(name).fills(key) for name in trainers)
 
 
 _ONLY_TRAINING_ARGUMENTS = (
@@ -60,7 +73,7 @@ def config_argument(launch: LaunchContext) -> Argument | None:
         if argument is not None and argument.value is not None:
             return argument
     for job in reversed(launch.jobs):
-        if job.config is not None and job.config.form is ConfigForm.PATH:
+        if job.config is not None and job.config.is_file:
             return job.config.argument
     return None
 
@@ -107,7 +120,9 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
             return Known(FrontEndName.TRANSFORMERS, sign.origin())
         if launch.launcher is LauncherName.ACCELERATE:
             origin = Origin(OriginKind.LAUNCH, launch.launcher_location, "accelerate launch")
-            if stands_alone(launch):
+            if launch.stands_alone:
+                from dsguard.launch.jobs import accelerate
+
                 origin = Origin(OriginKind.JOBFILE, argument=accelerate.TITLE)
             return Known(FrontEndName.ACCELERATE, origin)
     imported = _by_imports(script) if launch is None else None
@@ -123,6 +138,10 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
 
 def _of_framework(launch: LaunchContext) -> Known | None:
     """The front end of the framework that reads the arguments of the script, if one does."""
+    if not launch.jobs:
+        return None
+    from dsguard.launch.jobs import accelerate
+
     own = [job for job in launch.jobs if job.name != accelerate.NAME]
     if not own:
         return None

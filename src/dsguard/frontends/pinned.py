@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from dsguard.reading.errors import ReadError
@@ -17,11 +16,6 @@ from dsguard.reading.load import load_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Pin(Struct, frozen=True):
@@ -34,6 +28,7 @@ class Pin(Struct, frozen=True):
 def pinned(package: str, folder: Path) -> Pin | None:
     """The pin of the project that a folder belongs to, None where there is none or several.
 
+    ``package`` is the name as indexes write it: lower case, with hyphens.
     The nearest folder upwards with a pin counts, up to the root of the repository. A lock file
     counts before requirements files, and those before ``pyproject.toml``. Only an exact release
     (``==``) is a pin. A file that cannot be read says nothing.
@@ -76,11 +71,10 @@ def _listed(folder: Path, changed: int, name: str) -> tuple[Path, ...]:
 def _versions(
     package: str, path: Path, read: Callable[[str, str], Iterable[str]]
 ) -> Iterator[Version]:
-    name = canonicalize_name(package)
     try:
         text = load_path(path).text
         # A lock file is long, and most do not hold the package at all.
-        texts = list(read(text, name)) if name in text.lower() else []
+        texts = list(read(text, package)) if package in text.lower() else []
     except (ReadError, ValueError, RecursionError):  # an int of 5000 digits is a ValueError
         return
     for version in texts:
@@ -92,11 +86,21 @@ def _versions(
 
 def _locked(text: str, name: str) -> Iterator[str]:
     """uv.lock, poetry.lock and pdm.lock hold tables ``package``, pylock.toml ``packages``."""
-    lock = tomllib.loads(text)
+    lock = _toml(text)
     for table in ("package", "packages"):
         for package in _items(lock.get(table)):
             if isinstance(package, dict) and package.get("name") == name:
                 yield str(package.get("version"))
+
+
+def _toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    content: dict[str, Any] = tomllib.loads(text)
+    return content
 
 
 def _required(text: str, name: str) -> Iterator[str]:
@@ -105,7 +109,7 @@ def _required(text: str, name: str) -> Iterator[str]:
 
 
 def _project(text: str, name: str) -> Iterator[str]:
-    content = tomllib.loads(text)
+    content = _toml(text)
     project = content.get("project")
     if isinstance(project, dict):
         yield from _exact(_items(project.get("dependencies")), name)
@@ -117,18 +121,26 @@ def _project(text: str, name: str) -> Iterator[str]:
 
 def _exact(requirements: Iterable[Any], name: str) -> Iterator[str]:
     for text in requirements:
-        # Parsing takes long, and of all lines few are about the package.
-        if not isinstance(text, str) or name not in canonicalize_name(text):
+        # Parsing takes long, importing the parser longer, and of all lines few are exact ones
+        # about the package.
+        if not isinstance(text, str) or "==" not in text or name not in _canonical(text):
             continue
+        from packaging.requirements import InvalidRequirement, Requirement
+
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
             continue  # an option of pip, a group of requirements, a path
         clauses = list(requirement.specifier)
-        if canonicalize_name(requirement.name) == name and len(clauses) == 1:
+        if _canonical(requirement.name) == name and len(clauses) == 1:
             (clause,) = clauses
             if clause.operator in ("==", "===") and "*" not in clause.version:
                 yield clause.version
+
+
+def _canonical(name: str) -> str:
+    """As ``packaging.utils.canonicalize_name``, which is slow to import."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _items(value: Any) -> list[Any]:

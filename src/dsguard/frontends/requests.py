@@ -13,12 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
-from dsguard.launch.jobs import axolotl, llamafactory, swift
 from dsguard.model.fact import Candidate, Origin, OriginKind
 from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant, FromArgument
-from dsguard.script.lookup import argument_value, expand, framework_value
-from dsguard.script.training_arguments import framework_default
 
 if TYPE_CHECKING:
     from dsguard.script.script import Script, SetupCall
@@ -102,7 +99,7 @@ _WHOLE = frozenset(
 
 _ON = ("true", "1", "yes", "t", "y")
 
-_WITHOUT_OWN_DEFAULTS = frozenset({axolotl.NAME, llamafactory.NAME, swift.NAME})
+_WITHOUT_OWN_DEFAULTS = frozenset({"axolotl", "llamafactory", "swift"})
 """Frameworks that leave to transformers what they do not set; TRL's differ by its script."""
 
 _DEFAULTS = frozenset(
@@ -309,6 +306,8 @@ class Requests:
             elif last in names:
                 found = (argument, Confidence.MEDIUM)
             elif self._script is not None:
+                from dsguard.script.lookup import expand
+
                 meant = expand(self._script, argument.flag)
                 if isinstance(meant, str) and meant in names:
                     found = (argument, names[meant])
@@ -361,6 +360,8 @@ class Requests:
         jobs = self._launch.jobs if self._launch is not None else ()
         if not any(job.name in _WITHOUT_OWN_DEFAULTS for job in jobs):
             return None
+        from dsguard.script.training_arguments import framework_default
+
         for name, confidence in names.items():
             default = framework_default("TrainingArguments", name)
             if name in _DEFAULTS and default is not None and isinstance(default.value, Constant):
@@ -397,6 +398,8 @@ class Requests:
 
 def _declared(script: Script, name: str, confidence: Confidence) -> Request | None:
     """The default that the script declares for an argument of this name."""
+    from dsguard.script.lookup import argument_value
+
     declaration = argument_value(script, name)
     if declaration is None or not isinstance(declaration.default, Constant):
         return None
@@ -411,6 +414,8 @@ def _declared(script: Script, name: str, confidence: Confidence) -> Request | No
 
 def _of_framework(script: Script, name: str, confidence: Confidence) -> Request | None:
     """The framework's own default, if nothing of the script could be missed."""
+    from dsguard.script.lookup import framework_value
+
     default = framework_value(script, name) if not script.gaps else None
     if default is None or not isinstance(default.value, Constant):
         return None

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, LaunchTrouble, TroubleKind
+from dsguard.launch.jobs.job import JobFileError
 from dsguard.launch.jobs.keys import key_argument, members, text_of
-from dsguard.launch.jobs.load import JobFileError, load_job
+from dsguard.launch.jobs.load import load_job
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location
 from dsguard.model.tree import Document, Object
@@ -86,7 +87,7 @@ def read_accelerate_config(path: Path, name: str, named_at: Location) -> Documen
 
     Raises:
         AccelerateConfigError: there is no such file, or Accelerate refuses it.
-        dsguard.reading.yaml.YamlUnavailableError: dsguard cannot read YAML in this installation.
+        dsguard.reading.errors.YamlUnavailableError: dsguard cannot read YAML in this installation.
     """
     try:
         document = load_job(path, name, named_at)

@@ -18,9 +18,7 @@ from dsguard.model.source import Location, Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NEGATIVE_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|-(inf|nan)$", re.IGNORECASE)
-_FLAG = re.compile(r"(--?[^\s=]+)(?:=(.*))?$", re.DOTALL)
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)$", re.DOTALL | re.ASCII)
+_NEGATIVE_NUMBER = r"(?i)-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|-(inf|nan)$"
 
 
 def read_arguments(command: Command, words: Sequence[Word]) -> ScriptArguments:
@@ -37,8 +35,8 @@ def read_arguments(command: Command, words: Sequence[Word]) -> ScriptArguments:
         flag = _flag(word)
         if flag is None:
             positionals.append(word)
-        elif flag[2] is not None:
-            arguments.append(joined(command, word, flag[1], flag.start(2)))
+        elif len(flag) < len(word.text):
+            arguments.append(joined(command, word, flag, len(flag) + 1))
         elif at < len(words) and words[at].text != "--" and _flag(words[at]) is None:
             arguments.append(separate(command, word, words[at]))
             at += 1
@@ -49,8 +47,10 @@ def read_arguments(command: Command, words: Sequence[Word]) -> ScriptArguments:
 
 def read_assignment(command: Command, word: Word) -> Argument | None:
     """A ``NAME=value`` word, or None for any other word."""
-    found = _ASSIGNMENT.match(word.text)
-    return joined(command, word, found[1], found.start(2), found[1]) if found else None
+    name, equals, _ = word.text.partition("=")
+    if not equals or not name.isascii() or not name.isidentifier():
+        return None
+    return joined(command, word, name, len(name) + 1, name)
 
 
 def joined(
@@ -99,10 +99,13 @@ def hidden_reason(argument: Argument) -> str:
     return f"{argument.flag} depends on {hidden_part(argument.value or argument.flag)}"
 
 
-def _flag(word: Word) -> re.Match[str] | None:
-    if _NEGATIVE_NUMBER.match(word.text) or not word.text.strip("-"):
+def _flag(word: Word) -> str | None:
+    """The flag that a word begins with, up to a ``=``; None where it begins with none."""
+    flag, text = word.text.partition("=")[0], word.text
+    if len(flag) < 2 or flag[0] != "-" or not text.strip("-") or flag.split() != [flag]:
         return None
-    return _FLAG.match(word.text)
+    may_be_number = not flag.startswith("--") and re.match(_NEGATIVE_NUMBER, text)
+    return None if may_be_number else flag
 
 
 def _tail_span(command: Command, word: Word, start: int) -> Span:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from dsguard.launch.shell.split import split_commands
 from dsguard.launch.words import ShellSyntaxError, Word
 from dsguard.model.fact import Fact, Origin, OriginKind
 from dsguard.model.source import Location, Source, Span
@@ -32,6 +30,10 @@ __all__ = [
 ]
 
 
+JOB_FILE = "<job file>"
+"""The name of the source of a command that is not known: only its job file is."""
+
+
 class Command(Struct, frozen=True):
     """One command: the words and the text they stand in.
 
@@ -48,11 +50,13 @@ class Command(Struct, frozen=True):
     @classmethod
     def of_words(cls, words: Sequence[str], name: str = "<launch command>") -> Command:
         """A command from an argument list, as a shell has already split it."""
+        from shlex import quote
+
         text, placed = "", []
         for word in words:
             if text:
                 text += " "
-            quoted = shlex.quote(word)
+            quoted = quote(word)
             placed.append(Word(word, Span(len(text), len(text) + len(quoted))))
             text += quoted
         return cls(Source(name, text, is_file=False), tuple(placed))
@@ -66,6 +70,8 @@ class Command(Struct, frozen=True):
         Raises:
             ShellSyntaxError: a quote is not closed, or the text holds more than one command.
         """
+        from dsguard.launch.shell.split import split_commands
+
         commands = split_commands(text)
         if len(commands) > 1:
             second = commands[1][0].span.start
@@ -81,7 +87,9 @@ class Command(Struct, frozen=True):
         """The command as one line; what only a running shell could expand is left as written."""
         if not self.source.is_file:
             return self.source.text
-        return " ".join(shlex.quote(w.text) if w.known else w.text for w in self.words)
+        from shlex import quote
+
+        return " ".join(quote(w.text) if w.known else w.text for w in self.words)
 
     @property
     def span(self) -> Span:
@@ -274,6 +282,11 @@ class LaunchContext(Struct, frozen=True):
     troubles: tuple[LaunchTrouble, ...] = ()
     launcher_config: Document | None = None
     jobs: tuple[Job, ...] = ()
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether this is a job file whose command is not known."""
+        return self.command.source.name == JOB_FILE
 
     @property
     def inline_config(self) -> Document | None:

@@ -7,7 +7,6 @@ else an environment holds, such as keys and tokens, is left alone.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +19,17 @@ from dsguard.model.source import Location, Source, Span
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-READ = re.compile(
-    r"CUDA_VISIBLE_DEVICES|DS_ENV_FILE|PET_\w+|RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR"
-    r"|NNODES|MIN_NNODES|MAX_NNODES|NPROC_PER_NODE|RDZV_ID|FORCE_TORCHRUN|USE_RAY|USE_MCA|USE_V1"
-    r"|ALLOW_EXTRA_ARGS|SLURM_(?:JOB_NUM_NODES|NNODES|NTASKS|NPROCS|NTASKS_PER_NODE)",
-    re.ASCII,
-)
+_READ = frozenset(
+    (
+        "CUDA_VISIBLE_DEVICES", "DS_ENV_FILE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR",
+        "NNODES", "MIN_NNODES", "MAX_NNODES", "NPROC_PER_NODE", "RDZV_ID", "FORCE_TORCHRUN",
+        "USE_RAY", "USE_MCA", "USE_V1", "ALLOW_EXTRA_ARGS", "SLURM_JOB_NUM_NODES", "SLURM_NNODES",
+        "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE",
+    )
+)  # fmt: skip
 """Variables of DeepSpeed, torchrun, Slurm, LLaMA-Factory and ms-swift."""
+_OF_TORCHRUN = "PET_"
+"""What the variable of any option of torchrun begins with."""
 
 
 class Environ(Struct, frozen=True):
@@ -49,14 +52,15 @@ NO_ENVIRON = Environ()
 def read_environ(variables: Mapping[str, str], home: Path | None) -> Environ:
     """The environment of a shell with these variables, of a user with this home folder."""
     return Environ(
-        tuple(
-            _argument(name, value)
-            for name, value in sorted(variables.items())
-            if READ.fullmatch(name)
-        ),
+        tuple(_argument(name, value) for name, value in sorted(variables.items()) if is_read(name)),
         home,
         _accelerate_config(variables, home),
     )
+
+
+def is_read(name: str) -> bool:
+    """Whether a launcher reads the variable of this name to choose hosts, devices or processes."""
+    return name in _READ or name.startswith(_OF_TORCHRUN)
 
 
 def _argument(name: str, value: str) -> Argument:

@@ -13,9 +13,6 @@ from msgspec import Struct
 
 from dsguard.launch.arguments import read_assignment
 from dsguard.launch.context import Argument, Command, ShellSyntaxError, Word
-from dsguard.launch.options import OptionTable, getopt
-from dsguard.launch.scan_getopt import scan_getopt
-from dsguard.launch.shell.split import split_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,20 +21,21 @@ if TYPE_CHECKING:
 class _Prefix(Struct, frozen=True):
     """A command that runs the command behind it.
 
+    ``options`` is a text that :func:`~dsguard.launch.options.getopt` makes a table of.
     ``operands`` are words of its own before that command, such as the duration of ``timeout``;
     ``subcommand`` must stand before the options, as in ``uv run``. ``scripts`` says that a
     Python file or ``-m module`` may stand where the command is expected.
     """
 
-    options: OptionTable
+    options: str
     operands: int = 0
     subcommand: str = ""
     scripts: bool = False
 
 
-_RUN = _Prefix(getopt("-h|--help"))
+_RUN = _Prefix("-h|--help")
 _CONDA = _Prefix(
-    getopt(
+    (
         "-n|--name: -p|--prefix: --cwd: -v|--verbose --dev --debug-wrapper-scripts "
         "--no-capture-output --live-stream -a|--attach: -e|--env: --clean-env --root-prefix: "
         "-r: --no-rc --no-env --rc-file: -q|--quiet -d|--detach --label:"
@@ -46,41 +44,35 @@ _CONDA = _Prefix(
 )
 _PREFIXES = {
     "env": _Prefix(
-        getopt(
-            "-i|--ignore-environment -u|--unset: -C|--chdir: -0|--null -v|--debug "
-            "--block-signal:: --default-signal:: --ignore-signal::"
-        )
+        "-i|--ignore-environment -u|--unset: -C|--chdir: -0|--null -v|--debug "
+        "--block-signal:: --default-signal:: --ignore-signal::"
     ),
-    "exec": _Prefix(getopt("-a: -c -l")),
-    "command": _Prefix(getopt("-p")),
+    "exec": _Prefix("-a: -c -l"),
+    "command": _Prefix("-p"),
     "nohup": _RUN,
-    "setsid": _Prefix(getopt("-c|--ctty -f|--fork -w|--wait")),
-    "time": _Prefix(getopt("-a|--append -f|--format: -o|--output: -p|--portability -v|--verbose")),
+    "setsid": _Prefix("-c|--ctty -f|--fork -w|--wait"),
+    "time": _Prefix("-a|--append -f|--format: -o|--output: -p|--portability -v|--verbose"),
     "timeout": _Prefix(
-        getopt("--foreground -k|--kill-after: --preserve-status -s|--signal: -v|--verbose"),
+        "--foreground -k|--kill-after: --preserve-status -s|--signal: -v|--verbose",
         operands=1,
     ),
-    "nice": _Prefix(getopt("-n|--adjustment:")),
-    "ionice": _Prefix(getopt("-c|--class: -n|--classdata: -t|--ignore")),
-    "stdbuf": _Prefix(getopt("-i|--input: -o|--output: -e|--error:")),
-    "taskset": _Prefix(getopt("-a|--all-tasks -c|--cpu-list: -p|--pid")),
+    "nice": _Prefix("-n|--adjustment:"),
+    "ionice": _Prefix("-c|--class: -n|--classdata: -t|--ignore"),
+    "stdbuf": _Prefix("-i|--input: -o|--output: -e|--error:"),
+    "taskset": _Prefix("-a|--all-tasks -c|--cpu-list: -p|--pid"),
     "numactl": _Prefix(
-        getopt(
-            "-a|--all -b|--balancing -C|--physcpubind: -i|--interleave: -l|--localalloc "
-            "-m|--membind: -N|--cpunodebind: -p|--preferred: -P|--preferred-many: "
-            "-w|--weighted-interleave:"
-        )
+        "-a|--all -b|--balancing -C|--physcpubind: -i|--interleave: -l|--localalloc "
+        "-m|--membind: -N|--cpunodebind: -p|--preferred: -P|--preferred-many: "
+        "-w|--weighted-interleave:"
     ),
     "sudo": _Prefix(
-        getopt(
-            "-A|--askpass -b|--background -C|--close-from: -D|--chdir: -E|--preserve-env:: "
-            "-g|--group: -H|--set-home -h|--host: -i|--login -n|--non-interactive "
-            "-P|--preserve-groups -p|--prompt: -R|--chroot: -S|--stdin -T|--command-timeout: "
-            "-u|--user:"
-        )
+        "-A|--askpass -b|--background -C|--close-from: -D|--chdir: -E|--preserve-env:: "
+        "-g|--group: -H|--set-home -h|--host: -i|--login -n|--non-interactive "
+        "-P|--preserve-groups -p|--prompt: -R|--chroot: -S|--stdin -T|--command-timeout: "
+        "-u|--user:"
     ),
     "uv": _Prefix(
-        getopt(
+        (
             "--active --all-extras --all-groups --all-packages -C|--config-setting: --color: "
             "--config-file: --compile-bytecode --default-index: --directory: --env-file: --exact "
             "--exclude-newer: --extra: --extra-index-url: -f|--find-links: --frozen --group: "
@@ -96,9 +88,9 @@ _PREFIXES = {
         subcommand="run",
         scripts=True,
     ),
-    "poetry": _Prefix(getopt("-C|--directory: -n|--no-interaction -P|--project: -q -v"), 0, "run"),
+    "poetry": _Prefix("-C|--directory: -n|--no-interaction -P|--project: -q -v", 0, "run"),
     "pixi": _Prefix(
-        getopt(
+        (
             "-e|--environment: --manifest-path: --frozen --locked --no-install --as-is -x "
             "--clean-env --force-activate --no-lockfile-update -q -v --color: --skip-deps"
         ),
@@ -175,13 +167,16 @@ def _behind(
     command: Command, prefix: _Prefix, words: tuple[Word, ...], environment: list[Argument]
 ) -> tuple[Word, ...] | None:
     """The words behind a prefix; None where this is no prefix, such as ``uv`` without ``run``."""
+    from dsguard.launch.options import getopt
+    from dsguard.launch.scan_getopt import scan_getopt
+
     rest = words[1:]
     if prefix.subcommand:
         at = next((i for i, w in enumerate(rest) if w.text == prefix.subcommand), None)
         if at is None:
             return None
         rest = rest[at + 1 :]
-    scan = scan_getopt(command, rest, prefix.options)
+    scan = scan_getopt(command, rest, getopt(prefix.options))
     if program_name(words[0]) == "env":
         _unset(environment, scan.has("ignore_environment"), [a.value for a in scan.arguments])
     behind = (scan.script, *scan.rest) if scan.script is not None else ()
@@ -230,6 +225,8 @@ def _inside(
     environment: list[Argument],
 ) -> tuple[Word, ...]:
     """The command to read in a shell text; the variables set before it are remembered."""
+    from dsguard.launch.shell.split import split_inside
+
     try:
         commands = split_inside(command.source.text, text)
     except ShellSyntaxError:

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from dsguard.launch.arguments import read_assignment
 from dsguard.launch.call import Call, Surroundings
 from dsguard.launch.context import Argument, Command, LaunchContext, LauncherName, Word
 from dsguard.launch.counts import Counts
-from dsguard.launch.jobs.attach import attach_jobs
+from dsguard.launch.jobs.find import has_jobs
 from dsguard.launch.launchers import (
-    accelerate,
-    axolotl,
-    deepspeed,
-    llamafactory,
-    mpi,
-    python,
-    srun,
-    swift,
-    torchrun,
-    trl,
+    launcher_of_program,
+    reader_of,
+    runs_launcher_module,
 )
 from dsguard.launch.prefixes import program_name, strip_prefixes
 from dsguard.launch.scan import Scan
 from dsguard.launch.words import hidden_part
 from dsguard.model.fact import Unknown
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["Surroundings", "read_launch"]
 
-_READERS: dict[str, Callable[[Call], LaunchContext]] = {
-    name: launcher.read
-    for launcher in (
-        deepspeed,
-        torchrun,
-        accelerate,
-        srun,
-        mpi,
-        llamafactory,
-        axolotl,
-        swift,
-        trl,
-    )
-    for name in launcher.PROGRAMS
-}
 RUN_ONCE = frozenset(
     (
         "apptainer", "bsub", "catchsegv", "ch-run", "docker", "dumb-init", "enroot", "ncu", "nsys",
@@ -71,6 +44,10 @@ def read_launch(command: Command, surroundings: Surroundings) -> LaunchContext:
     set_before = tuple(variable for variable in exported if variable is not None)
     variables = (*surroundings.environ.variables, *set_before)
     launch = _Reading(command, surroundings).read(command.words, variables, 0)
+    if not has_jobs(launch):
+        return launch
+    from dsguard.launch.jobs.attach import attach_jobs
+
     return attach_jobs(launch, surroundings.folder)
 
 
@@ -105,12 +82,12 @@ class _Reading:
             reason = stripped.unread or "too many commands start one another"
             return _unread(call(program, following), reason)
         if stripped.python is not None:
-            return python.read(call(stripped.python, stripped.words))
-        reader = _reader(program)
-        if reader is None and not program.known and python.runs_launcher_module(following):
-            reader = python.read
-        if reader is not None:
-            return reader(call(program, following))
+            return reader_of("python")(call(stripped.python, stripped.words))
+        launcher = launcher_of_program(program_name(program))
+        if launcher is None and not program.known and runs_launcher_module(following):
+            launcher = "python"
+        if launcher is not None:
+            return reader_of(launcher)(call(program, following))
         at = launcher_inside(stripped.words)
         if at:
             inner = self.read(stripped.words[at:], environment, depth + 1)
@@ -118,16 +95,9 @@ class _Reading:
         return _script_only(call(program, following))
 
 
-def _reader(word: Word) -> Callable[[Call], LaunchContext] | None:
-    name = program_name(word)
-    if python.PROGRAMS.fullmatch(name):
-        return python.read
-    return _READERS.get(name)
-
-
 def names_launcher(word: Word) -> bool:
     """Whether a word names a launcher, or python."""
-    return _reader(word) is not None
+    return launcher_of_program(program_name(word)) is not None
 
 
 def launcher_inside(words: tuple[Word, ...]) -> int:

@@ -8,7 +8,9 @@ Source: CPython ``Lib/argparse.py`` (``_parse_optional``, ``_get_option_tuples``
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dsguard.launch.arguments import alone, flag_name, joined, separate
 from dsguard.launch.context import Argument, Command, LaunchTrouble, TroubleKind, Word
@@ -29,7 +31,7 @@ def scan_argparse(command: Command, words: Sequence[Word], table: OptionTable) -
     return _Argparse(command, words, table).scan()
 
 
-class _Seen(NamedTuple):
+class _Seen(Struct, frozen=True):
     """What a word that looks like an option may be.
 
     ``start`` is where in the word a value attached to the flag starts; None without one.
@@ -95,7 +97,7 @@ class _Argparse(Scanner):
                 return _Seen(name, start, tuple(by_name[n] for n in names), names)
         elif written[:2] in by_name:
             return _Seen(written[:2], 2, (by_name[written[:2]],), (written[:2],))
-        if re.fullmatch(r"-\d+|-\d*\.\d+", written) or " " in written:
+        if " " in written or _is_negative_number(written):
             return None
         return _Seen(written, None, (), ())
 
@@ -210,3 +212,8 @@ class _Argparse(Scanner):
                     )
                 )
                 return
+
+
+def _is_negative_number(word: str) -> bool:
+    may_be = word[1] == "." or word[1].isdecimal()
+    return may_be and re.fullmatch(r"-\d+|-\d*\.\d+", word) is not None

@@ -30,12 +30,9 @@ class ShellSyntaxError(ValueError):
         self.offset = offset
 
 
-_EXPANSIONS = re.compile(r"\$\{?([A-Za-z_]\w*)|(\$\(|`)")
-
-
 def hidden_part(text: str) -> str:
     """What in an unknown word only the shell could know, in words for a message."""
-    found = _EXPANSIONS.search(text)
+    found = re.search(r"\$\{?([A-Za-z_]\w*)|(\$\(|`)", text)
     if found is None:
         return f"what the shell makes of {text}"
     return f"the shell variable {found[1]}" if found[1] else "the output of a command"

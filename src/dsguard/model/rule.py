@@ -1,14 +1,13 @@
 """What a rule is.
 
 A rule is one function in one module, with its page beside it. It yields findings over a
-case; the metadata given to :func:`rule` says everything else about it. Nothing central
-lists the rules: they are found by walking :mod:`dsguard.rules`.
+case; the metadata given to :func:`rule` says everything else about it. Nobody keeps a list of the
+rules: what is central is generated from their modules.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -44,12 +43,21 @@ FAMILIES: dict[str, str] = {
 """The family that the first digit of a code stands for."""
 
 
+class Condition(Protocol):
+    """A part of what must hold before a rule can find anything."""
+
+    def met(self, case: Any) -> bool:
+        """Whether it holds for a case."""
+
+
 class RuleMeta(Struct, frozen=True):
     """What is known of a rule without running it.
 
     ``needs`` are facts that must be known; otherwise the rule is skipped and the report says so.
     ``oracle`` says how DeepSpeed's own verdict proves the rule, such as
     ``raises AssertionError: Check batch related parameters``; None where DeepSpeed says nothing.
+    ``when`` must be met before the rule can find anything; the module of a rule for which it is
+    not met is not imported.
     """
 
     code: str
@@ -59,12 +67,7 @@ class RuleMeta(Struct, frozen=True):
     since: str
     needs: tuple[FactName, ...] = ()
     oracle: str | None = None
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"DSG\d{3}", self.code):
-            raise ValueError(f"a rule code is DSG and three digits, not {self.code!r}")
-        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.slug):
-            raise ValueError(f"a slug is kebab-case, not {self.slug!r}")
+    when: tuple[Condition, ...] = ()
 
     @property
     def family(self) -> str:
@@ -126,9 +129,10 @@ def rule(
     since: str,
     needs: tuple[FactName, ...] = (),
     oracle: str | None = None,
+    when: tuple[Condition, ...] = (),
 ) -> Callable[[Callable[[CaseT, Reporter], Iterator[Finding]]], Rule[CaseT]]:
     """Make a function a rule; see :class:`RuleMeta` for the arguments."""
-    meta = RuleMeta(code, slug, summary, severity, since, needs, oracle)
+    meta = RuleMeta(code, slug, summary, severity, since, needs, oracle, when)
 
     def decorate(check: Callable[[CaseT, Reporter], Iterator[Finding]]) -> Rule[CaseT]:
         return Rule(meta, check, check.__module__)

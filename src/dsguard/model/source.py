@@ -68,6 +68,10 @@ class Source(Struct, frozen=True, eq=False, dict=True):
         """The offset of the first code point of a line (counted from 1)."""
         return self._line_starts[number - 1]
 
+    def locate(self, span: Span) -> Location:
+        """A span of the text as a place."""
+        return Location(self, span)
+
     def slice(self, span: Span) -> str:
         """The text that a span covers."""
         return self.text[span.start : span.end]

@@ -11,9 +11,6 @@ from dsguard.model.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MARK = "dsguard:"
-"""What every directive holds: a text without it needs no further look."""
-
 _DIRECTIVE = re.compile(
     r"(?:#|//|/\*)\s*(?P<all>dsguard:\s*(?P<word>\w+)"
     r"(?P<bracket>\s*\[(?P<names>[^\]\r\n]*)(?P<end>\])?)?"

@@ -1,4 +1,4 @@
-"""What can go wrong while reading: no text at all, or a text that is no HJSON."""
+"""What can go wrong while reading: no text at all, or a text that is no HJSON or YAML."""
 
 from __future__ import annotations
 
@@ -44,3 +44,25 @@ class HjsonCrashError(HjsonSyntaxError):
     (ValueError, OverflowError) or nests too deep (RecursionError). The difference counts
     because only its own error lets hjson try a text without braces as a single value.
     """
+
+
+class YamlSyntaxError(Exception):
+    """The text is not YAML that ``yaml.safe_load`` reads.
+
+    ``message`` is a clause without a full stop; ``location`` where the reader stopped; ``help`` a
+    way out (may be empty).
+    """
+
+    def __init__(self, message: str, location: Location, help: str = "") -> None:
+        line, column = location.source.position(location.span.start)
+        super().__init__(f"{location.source.name}:{line}:{column}: {message}")
+        self.message = message
+        self.location = location
+        self.help = help
+
+
+class YamlUnavailableError(Exception):
+    """The ``yaml`` extra is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("install dsguard[yaml] to read YAML files")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Array, DeviationKind, Document, Member, Node, Object, Scalar
 from dsguard.reading.errors import HjsonCrashError, HjsonSyntaxError
-from dsguard.reading.lexis import BLANK, TO_LINE_END, pass_over
+from dsguard.reading.lexis import BLANK, end_of_line, pass_over
 from dsguard.reading.scalars import ScalarReader
 from dsguard.reading.strict import Deviations
 
@@ -27,7 +27,7 @@ It calls itself twice per level, so that Python's default limit of 1000 calls en
 deeper calls it ends earlier).
 """
 
-_BARE_KEY = re.compile(r"[^ \t\n\r:{}\[\],]*")
+_BARE_KEY = r"[^ \t\n\r:{}\[\],]*"
 # hjson also drops a UTF-8 byte order mark that was decoded as Latin-1.
 _BYTE_ORDER_MARKS = ("\ufeff", "\xef\xbb\xbf")
 
@@ -220,7 +220,7 @@ class _Reader:
         if text[start] == '"' or text[start] == "'":
             string = self._scalars.quoted(start)
             return string.value, Span(start, string.end), string.end
-        end = pass_over(_BARE_KEY, text, start)
+        end = pass_over(re.compile(_BARE_KEY), text, start)
         span = Span(start, end)
         if start == end:
             raise self._no_key(current, start)
@@ -263,7 +263,7 @@ class _Reader:
             if text[at : at + 1] not in "#/":
                 return at
             if text.startswith(("#", "//"), at):
-                end = pass_over(TO_LINE_END, text, at)
+                end = end_of_line(text, at)
             elif text.startswith("/*", at):
                 close = text.find("*/", at + 2)
                 if close == -1:
@@ -279,7 +279,7 @@ class _Reader:
         if at != len(self._text):
             raise HjsonSyntaxError(
                 "text follows after the end of the document",
-                self._place(at, pass_over(TO_LINE_END, self._text, at)),
+                self._place(at, end_of_line(self._text, at)),
                 help="remove it, or look before it for a bracket that closes too early",
             )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import DeviationKind, Scalar
 from dsguard.reading.errors import HjsonCrashError, HjsonSyntaxError
-from dsguard.reading.lexis import TO_LINE_END, pass_over
+from dsguard.reading.lexis import end_of_line
 from dsguard.reading.strings import MultilineReader, QuotedString, read_quoted
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class ScalarReader:
                 f"`{self._text[at]}` stands where a value was expected",
                 Location(self._source, Span(at, at + 1)),
             )
-        end = pass_over(TO_LINE_END, self._text, at)
+        end = end_of_line(self._text, at)
         raw = self._text[at:end]
         value = raw.strip()
         start = end - len(raw.lstrip())

@@ -7,13 +7,12 @@ and this module knows what :mod:`json` would make of it.
 
 from __future__ import annotations
 
-import json
 import re
 
 from dsguard.model.source import Span
 from dsguard.model.tree import Deviation, DeviationKind
 
-_JSON_CONSTANT = re.compile(r"(NaN|-?Infinity)[ \t]*")
+_JSON_CONSTANT = r"(NaN|-?Infinity)[ \t]*"
 
 
 class Deviations:
@@ -47,7 +46,7 @@ class Deviations:
         behind them, while for HJSON commas, brackets and whole members after them belong
         to the string.
         """
-        constant = _JSON_CONSTANT.match(raw)
+        constant = re.match(_JSON_CONSTANT, raw)
         rest = raw[constant.end() :] if constant else raw
         if constant is None or rest[:1] not in ("", ",", "]", "}"):
             self.stop(DeviationKind.BARE_STRING, span)
@@ -64,6 +63,8 @@ class Deviations:
         return tuple(sorted(self._found, key=lambda deviation: deviation.span))
 
     def _ask_json(self, text: str, hidden: Span) -> None:
+        import json
+
         try:
             json.loads(text)
         except json.JSONDecodeError as error:

@@ -7,25 +7,32 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import NamedTuple
+from functools import cache
+
+from msgspec import Struct
 
 from dsguard.model.source import Location, Source, Span
 from dsguard.reading.errors import HjsonCrashError, HjsonSyntaxError
 from dsguard.reading.lexis import LINE_END, pass_over
 
-_PLAIN = {quote: re.compile(rf"[^{quote}\\\x00-\x1f]*") for quote in "\"'"}
 _ESCAPES = dict(zip("\"'\\/bfnrt", "\"'\\/\b\f\n\r\t", strict=True))
-_JSON_ESCAPES = re.compile(r'\\["\\/bfnrt]|(?:\\u[0-9A-Fa-f]{4}){1,2}')
+_JSON_ESCAPES = r'\\["\\/bfnrt]|(?:\\u[0-9A-Fa-f]{4}){1,2}'
 # A carriage return and a line feed are one character once the file is opened as text.
-_FOUR_CHARACTERS = re.compile(r"(?:\r\n|.){4}", re.DOTALL)
+_FOUR_CHARACTERS = r"(?s)(?:\r\n|.){4}"
 
 
-class QuotedString(NamedTuple):
+class QuotedString(Struct, frozen=True):
     """A string read: what it holds, where it ends, and the escapes that JSON does not have."""
 
     value: str
     end: int
     odd_escapes: tuple[Span, ...] = ()
+
+
+@cache
+def _plain(quote: str) -> re.Pattern[str]:
+    """A stretch of a string without its end, escapes and control characters."""
+    return re.compile(rf"[^{quote}\\\x00-\x1f]*")
 
 
 def read_quoted(source: Source, start: int) -> QuotedString:
@@ -37,11 +44,12 @@ def read_quoted(source: Source, start: int) -> QuotedString:
     """
     text = source.text
     quote = text[start]
+    plain = _plain(quote)
     chunks: list[str] = []
     odd: list[Span] = []
     at = start + 1
     while True:
-        end = pass_over(_PLAIN[quote], text, at)
+        end = pass_over(plain, text, at)
         chunks.append(text[at:end])
         stop = text[end : end + 1]
         if stop == quote:
@@ -49,7 +57,7 @@ def read_quoted(source: Source, start: int) -> QuotedString:
         if stop == "\\" and end + 1 < len(text):
             character, at = _read_escape(source, end)
             chunks.append(character)
-            if not _JSON_ESCAPES.fullmatch(text, end, at):
+            if not re.compile(_JSON_ESCAPES).fullmatch(text, end, at):
                 odd.append(Span(end, at))
         elif stop in ("", "\\", "\n", "\r"):
             raise HjsonSyntaxError(
@@ -91,7 +99,7 @@ def _read_escape(source: Source, start: int) -> tuple[str, int]:
 
 
 def _code_unit(source: Source, start: int) -> tuple[int, int]:
-    digits = _FOUR_CHARACTERS.match(source.text, start + 2)
+    digits = re.compile(_FOUR_CHARACTERS).match(source.text, start + 2)
     if digits and digits[0][1] not in "xX":
         try:
             return int(digits[0], 16), digits.end()
@@ -113,7 +121,7 @@ class MultilineReader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._line_starts = [found.end() for found in LINE_END.finditer(source.text)]
+        self._line_starts = [found.end() for found in re.finditer(LINE_END, source.text)]
 
     def read(self, start: int) -> QuotedString:
         """Read the string whose three opening quotes stand at ``start``.
@@ -126,7 +134,7 @@ class MultilineReader:
         indent = self._indent(start)
         close = text.find("'''", start + 3)
         raw = text[start + 3 :] if close == -1 else text[start + 3 : close]
-        body = LINE_END.sub("\n", raw).lstrip(" \t")
+        body = re.sub(LINE_END, "\n", raw).lstrip(" \t")
         if close == -1:
             error = HjsonSyntaxError if body else HjsonCrashError
             raise error(

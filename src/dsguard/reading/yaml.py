@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import Array, Document, Member, Node, Object, Scalar
+from dsguard.reading.errors import YamlSyntaxError, YamlUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,28 +41,6 @@ MAX_DIGITS = 1_000
 
 _COUNTED_AS_ONE = 64
 """So many characters of a value are as good as a value of their own."""
-
-
-class YamlSyntaxError(Exception):
-    """The text is not YAML that ``yaml.safe_load`` reads.
-
-    ``message`` is a clause without a full stop; ``location`` where the reader stopped; ``help`` a
-    way out (may be empty).
-    """
-
-    def __init__(self, message: str, location: Location, help: str = "") -> None:
-        line, column = location.source.position(location.span.start)
-        super().__init__(f"{location.source.name}:{line}:{column}: {message}")
-        self.message = message
-        self.location = location
-        self.help = help
-
-
-class YamlUnavailableError(Exception):
-    """The ``yaml`` extra is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("install dsguard[yaml] to read YAML files")
 
 
 def parse_yaml(source: Source) -> Document:

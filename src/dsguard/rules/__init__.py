@@ -1,21 +1,26 @@
 """The rules, one module each: ``rules/<family>/<slug>.py`` with its page beside it.
 
-Nothing lists them: :func:`all_rules` walks the packages, so adding a rule is adding a module.
+:mod:`dsguard.rules._index` says what there is without importing them; ``tools/generate.py`` makes
+it from the modules, so adding a rule is adding a module and running that.
 """
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import pkgutil
+import importlib.util
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dsguard.model.rule import Rule
+from msgspec import Struct
+
+from dsguard.model.rule import Reporter, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dsguard.facts.case import Case
+    from dsguard.model.finding import Finding
 
 CRASH = "internal-error"
 """The rule under whose name a crash is reported."""
@@ -23,26 +28,12 @@ CRASH = "internal-error"
 
 @lru_cache(maxsize=1)
 def all_rules() -> tuple[Rule[Case], ...]:
-    """Every rule, by code.
+    """Every rule, by code."""
+    # The generator imports this package where the index is still to be made.
+    from dsguard.rules._index import METAS
 
-    Raises:
-        RuntimeError: two rules share a code or a slug, or a rule stands under another name
-            than its slug. That is a fault of dsguard, not of its input.
-    """
-    rules: list[Rule[Case]] = []
-    for family in pkgutil.iter_modules(__path__):
-        if not family.ispkg:
-            continue
-        package = importlib.import_module(f"{__name__}.{family.name}")
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.name.startswith("_"):
-                rules.append(_rule_of(f"{package.__name__}.{module.name}"))
-    rules.sort(key=lambda rule: rule.meta.code)
-    for name in ("code", "slug"):
-        names = [getattr(rule.meta, name) for rule in rules]
-        if len(set(names)) != len(names):
-            raise RuntimeError(f"two rules share a {name}: {names}")
-    return tuple(rules)
+    found = ((meta, f"{__name__}.{meta.family}.{meta.slug.replace('-', '_')}") for meta in METAS)
+    return tuple(Rule(meta, _Check(module), module) for meta, module in found)
 
 
 def find_rule(name: str) -> Rule[Case] | None:
@@ -55,6 +46,8 @@ def find_rule(name: str) -> Rule[Case] | None:
 
 def did_you_mean(name: str) -> str:
     """A way out for whoever names a rule that does not exist."""
+    import difflib
+
     known = [text for rule in all_rules() for text in (rule.meta.slug, rule.meta.code)]
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]}?" if close else "`dsguard rules` lists them"
@@ -62,9 +55,10 @@ def did_you_mean(name: str) -> str:
 
 def page(rule: Rule[Any]) -> str:
     """The Markdown page of a rule, which stands beside its module."""
-    module = importlib.import_module(rule.module)
-    assert module.__file__ is not None
-    return Path(module.__file__).with_suffix(".md").read_text(encoding="utf-8")
+    spec = importlib.util.find_spec(rule.module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).with_suffix(".md").read_text(encoding="utf-8")
 
 
 def symptoms(rule: Rule[Any]) -> tuple[str, ...]:
@@ -79,10 +73,24 @@ def symptoms(rule: Rule[Any]) -> tuple[str, ...]:
 _SYMPTOM = "- Symptom: "
 
 
-def _rule_of(module_name: str) -> Rule[Case]:
-    module = importlib.import_module(module_name)
-    stem = module_name.rpartition(".")[2]
-    rule = getattr(module, stem, None)
+class _Check(Struct, frozen=True):
+    """The function of a rule, in a module that the first call imports."""
+
+    module: str
+
+    def __call__(self, case: Case, report: Reporter) -> Iterator[Finding]:
+        """Ask the rule."""
+        return rule_of(self.module).check(case, report)
+
+
+def rule_of(module: str) -> Rule[Case]:
+    """The rule that a module defines.
+
+    Raises:
+        RuntimeError: it defines none of its own name. That is a fault of dsguard.
+    """
+    stem = module.rpartition(".")[2]
+    rule = getattr(importlib.import_module(module), stem, None)
     if not isinstance(rule, Rule) or rule.meta.slug.replace("-", "_") != stem:
-        raise RuntimeError(f"{module_name} defines no rule of its own name")
+        raise RuntimeError(f"{module} defines no rule of its own name")
     return rule

@@ -14,9 +14,7 @@ from dsguard.script.argparse_arguments import (
     set_defaults,
 )
 from dsguard.script.arguments import Arguments
-from dsguard.script.dataclass_fields import framework_of
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
-from dsguard.script.hf_arguments import add_dataclasses
 from dsguard.script.loop.calls import LibraryCalls, flowing
 from dsguard.script.loop.description import Condition, Meaning
 from dsguard.script.loop.methods import Methods, is_first_rank_name, last_name
@@ -38,8 +36,7 @@ from dsguard.script.objects import (
 )
 from dsguard.script.reading import CommandFunction
 from dsguard.script.script import ParserKind, SetupCall
-from dsguard.script.setups import setup_class
-from dsguard.script.typer_parameters import typer_declarations
+from dsguard.script.setups import framework_of, setup_class
 from dsguard.script.written import written
 
 if TYPE_CHECKING:
@@ -195,6 +192,8 @@ class Calls:
         parser = new_parser(ParserKind.HF, node, arguments.keywords, scope.module, self._reading)
         types = arguments.first("dataclass_types")
         if types is not None:
+            from dsguard.script.hf_arguments import add_dataclasses
+
             add_dataclasses(
                 parser, types, node, scope.module, self._interpreter.expressions, self._reading
             )
@@ -218,6 +217,8 @@ class Calls:
     def _typer_run(self, node: ast.Call, arguments: Arguments, scope: Scope) -> None:
         function = arguments.first("function")
         if isinstance(function, Function):
+            from dsguard.script.typer_parameters import typer_declarations
+
             found = typer_declarations(function, self._interpreter.expressions)
             self._reading.commands.append(CommandFunction(ParserKind.TYPER, tuple(found)))
         else:

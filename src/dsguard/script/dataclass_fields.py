@@ -14,8 +14,9 @@ from msgspec import Struct, field
 
 from dsguard.script.annotations import Shape, shape_of
 from dsguard.script.declaration import Constant, Unreadable
-from dsguard.script.objects import Class, External, Value, constant_of
-from dsguard.script.training_arguments import FRAMEWORK_CLASSES, TRAINING_ARGUMENTS_NAMES
+from dsguard.script.objects import Class, External, constant_of
+from dsguard.script.setups import framework_of
+from dsguard.script.training_arguments import TRAINING_ARGUMENTS_NAMES
 from dsguard.script.written import written
 
 if TYPE_CHECKING:
@@ -52,14 +53,6 @@ class Fields(Struct):
     fields: dict[str, Field] = field(default_factory=dict)
     framework: str | None = None
     unread: list[str] = field(default_factory=list)
-
-
-def framework_of(value: Value) -> str | None:
-    """The name of a class of training arguments of transformers or TRL, None for others."""
-    if isinstance(value, External) and value.last in FRAMEWORK_CLASSES:
-        libraries = {"transformers", "trl"}
-        return value.last if value.library in libraries else None
-    return None
 
 
 def fields_of(of: Class, expressions: Expressions) -> Fields:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.script.argparse_arguments import declare
-from dsguard.script.dataclass_fields import Field, fields_of, framework_of
+from dsguard.script.dataclass_fields import Field, fields_of
 from dsguard.script.declaration import Constant, Declaration, Default, Takes, Unreadable
 from dsguard.script.objects import Class, External, Parser, Value, members_of
+from dsguard.script.setups import framework_of
 from dsguard.script.written import as_parsed
 
 if TYPE_CHECKING:

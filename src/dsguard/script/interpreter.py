@@ -16,7 +16,6 @@ from dsguard.script import constants
 from dsguard.script.arguments import Arguments
 from dsguard.script.calls import Calls
 from dsguard.script.declaration import Constant, Unreadable
-from dsguard.script.decorators import read_command
 from dsguard.script.expressions import Expressions
 from dsguard.script.imports import Imports, ModuleFinder
 from dsguard.script.loop.blocks import (
@@ -67,11 +66,11 @@ _DEEPEST_BLOCK = 60
 _MOST_CALLS = 40
 """How often one function is followed with values of its own."""
 
-_PARSER_WORDS = re.compile(
+_PARSER_WORDS = (
     r"ArgumentParser|TrlParser|add_argument|set_defaults|parse_\w*args|add_config_arguments"
     r"|(?:Arguments|Config)\("
 )
-_TRAINING_WORDS = re.compile(r"deepspeed|[aA]ccelerat")
+_TRAINING_WORDS = r"deepspeed|[aA]ccelerat"
 _CONDITION = "it is declared only under a condition"
 _TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -115,7 +114,7 @@ class Interpreter:
         for of in [value for value in module.scope.names.values() if isinstance(value, Class)]:
             if of.node in self._made or of.scope.module is not module:
                 continue
-            if not _TRAINING_WORDS.search(module.places.text(of.node)):
+            if not re.search(_TRAINING_WORDS, module.places.text(of.node)):
                 continue
             made = self.create(of, Arguments())
             for statement in of.node.body:
@@ -183,7 +182,7 @@ class Interpreter:
     def _concerns(self, node: ast.AST, module: LocalModule) -> bool:
         """Whether the text of a function has to do with parsers at all."""
         if node not in self._concerned:
-            self._concerned[node] = bool(_PARSER_WORDS.search(module.places.text(node)))
+            self._concerned[node] = bool(re.search(_PARSER_WORDS, module.places.text(node)))
         return self._concerned[node]
 
     def _bind_parameters(self, function: Function, arguments: Arguments, scope: Scope) -> None:
@@ -302,6 +301,11 @@ class Interpreter:
 
     def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         function = Function(node, scope)
+        if not node.decorator_list:
+            scope.bind(node.name, function)
+            return
+        from dsguard.script.decorators import read_command
+
         scope.bind(node.name, read_command(function, self.expressions, self.reading))
 
     def _assign(

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import stat
 import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsguard.model.source import Source
-from dsguard.script.notebook import NotANotebookError, read_notebook
-from dsguard.script.read import read_script
-from dsguard.script.script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dsguard.script.script import Script
 
 SCRIPT_SUFFIXES = (".py", ".ipynb")
 """Files that are read as training scripts."""
@@ -39,6 +39,10 @@ def load_script(path: Path, name: str) -> Script | None:
         None where there is no regular file at ``path``; a script that is ``unreadable`` where
         the file is too large, may not be read, or is no text.
     """
+    # Imported where a script is read: a config alone needs none of it.
+    from dsguard.script.read import read_script
+    from dsguard.script.script import Script
+
     try:
         source = _load(path, name)
     except _NotReadError as error:
@@ -46,6 +50,8 @@ def load_script(path: Path, name: str) -> Script | None:
     if source is None:
         return None
     if path.suffix == ".ipynb":
+        from dsguard.script.notebook import NotANotebookError, read_notebook
+
         try:
             source = read_notebook(source.text, name)
         except NotANotebookError as error:
@@ -82,6 +88,9 @@ def modules_below(path: Path, name: str) -> Callable[[str], Source | None]:
             Path(*parts).with_suffix(".py"),
             Path(*parts, "__init__.py"),
         ):
+            # Most modules of a script are libraries. Unlike Path.is_file, this takes any text.
+            if not os.path.isfile(folder / relative):  # noqa: PTH113
+                continue
             try:
                 if not (folder / relative).resolve().is_relative_to(folder.resolve()):
                     continue

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dsguard.script.declaration import Constant
 from dsguard.script.scope import Scope
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from dsguard.model.source import Location, Source
 
 
-class AttributeStore(NamedTuple):
+class AttributeStore(Struct, frozen=True):
     """A place where an attribute of a named object gets a value."""
 
     owner: str

@@ -10,9 +10,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from dsguard.model.source import Location, Source, Span
-from dsguard.script.notebook import Notebook
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _BOM = "\ufeff"
 
 
@@ -50,7 +48,7 @@ class Places:
     def __init__(self, source: Source) -> None:
         self.source = source
         first = len(_BOM) if source.text.startswith(_BOM) else 0
-        self._starts = [first, *(m.end() for m in _LINE_END.finditer(source.text))]
+        self._starts = [first, *(m.end() for m in re.finditer(r"\r\n|\r|\n", source.text))]
         self._columns: dict[int, list[int] | None] = {}
 
     def span(self, node: ast.AST) -> Span:
@@ -62,10 +60,7 @@ class Places:
 
     def locate(self, node: ast.AST) -> Location:
         """Where a node stands, as the model says it."""
-        span = self.span(node)
-        if isinstance(self.source, Notebook):
-            return self.source.locate(span)
-        return Location(self.source, span)
+        return self.source.locate(self.span(node))
 
     def text(self, node: ast.AST) -> str:
         """The text of a node."""

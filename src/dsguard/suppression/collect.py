@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dsguard.launch.shell.find import comments_of
-from dsguard.reading.comments import python_comments, yaml_comments
-from dsguard.reading.directives import MARK, directives_in
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -20,13 +16,19 @@ if TYPE_CHECKING:
     from dsguard.script.script import Script
 
 
+_MARK = "dsguard:"
+"""What every directive holds: a text without it needs no further look."""
+
+
 def collect(
     document: Document | None, launch: LaunchContext | None, script: Script | None
 ) -> tuple[Directive, ...]:
     """The directives of the config, the job files, the file of the launch and the script."""
     found: dict[str, list[Directive]] = {}
     for source, comments in _files(document, launch, script):
-        if source.name not in found and MARK in source.text:
+        if source.name not in found and _MARK in source.text:
+            from dsguard.reading.directives import directives_in
+
             found[source.name] = directives_in(source, comments())
     if launch is not None and launch.command.source.is_file:
         name = launch.command.source.name
@@ -37,19 +39,41 @@ def collect(
 def _files(
     document: Document | None, launch: LaunchContext | None, script: Script | None
 ) -> Iterator[tuple[Source, Callable[[], list[Span]]]]:
+    """The files, each with what finds its comments."""
     if launch is not None:
         jobs = [job.document for job in launch.jobs]
         for job in (*jobs, launch.launcher_config):
             if job is not None:
-                yield job.source, lambda job=job: yaml_comments(job)  # type: ignore[misc]
+                yield job.source, lambda job=job: _of_yaml(job)  # type: ignore[misc]
     if document is not None and document.in_code:
-        yield document.source, lambda: python_comments(document.source)
+        yield document.source, lambda: _of_python(document.source)
     elif document is not None:
         yield document.source, lambda: list(document.comments)
     if launch is not None and launch.command.source.is_file:
-        yield launch.command.source, lambda: comments_of(launch.command.source)
+        yield launch.command.source, lambda: _of_launches(launch.command.source)
     if script is not None:
-        yield script.source, lambda: python_comments(script.source)
+        yield script.source, lambda: _of_python(script.source)
+
+
+# Few files hold a directive, and most checks need no reader of comments.
+
+
+def _of_yaml(document: Document) -> list[Span]:
+    from dsguard.reading.comments import yaml_comments
+
+    return yaml_comments(document)
+
+
+def _of_python(source: Source) -> list[Span]:
+    from dsguard.reading.comments import python_comments
+
+    return python_comments(source)
+
+
+def _of_launches(source: Source) -> list[Span]:
+    from dsguard.launch.shell.find import comments_of
+
+    return comments_of(source)
 
 
 def _of_command(directive: Directive, launch: LaunchContext) -> Directive:

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dsguard.launch.read import Surroundings, read_launch
-from dsguard.launch.shell.find import FoundLaunch, find_launches, holds_launches
+from dsguard.launch.shell.find import FoundLaunch, find_launches
+from dsguard.launch.shell.kinds import kind_of
 from dsguard.model.source import Source
 
 from .fixtures import SCRIPTS, source_of
@@ -45,7 +46,7 @@ def lines(text: str, name: str = "run.sh") -> list[str]:
     ],
 )
 def test_files_are_told_by_name_or_first_line(name: str, text: str, read: bool) -> None:
-    assert holds_launches(Source(name, text)) is read
+    assert (kind_of(Source(name, text)) is not None) is read
     if not read:
         assert found(text, name) == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.launch.context import (
+    JOB_FILE,
     Command,
     LaunchContext,
     LauncherName,
@@ -13,7 +14,7 @@ from dsguard.launch.context import (
 )
 from dsguard.launch.jobs import accelerate
 from dsguard.launch.jobs.attach import attach, attach_jobs
-from dsguard.launch.jobs.find import framework_of_document
+from dsguard.launch.jobs.find import framework, framework_of_document
 from dsguard.launch.jobs.load import parse_job
 from dsguard.launch.launchers.accelerate import read_config_alone
 from dsguard.model.fact import Unknown
@@ -21,13 +22,6 @@ from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
     from dsguard.launch.call import Surroundings
-
-_NAME = "<job file>"
-
-
-def stands_alone(launch: LaunchContext) -> bool:
-    """Whether a launch is a job file whose command is not known."""
-    return launch.command.source.name == _NAME
 
 
 def read_job_file(source: Source, surroundings: Surroundings) -> LaunchContext | None:
@@ -41,19 +35,19 @@ def read_job_file(source: Source, surroundings: Surroundings) -> LaunchContext |
         surroundings: where the job would be started.
 
     Raises:
-        dsguard.launch.jobs.load.JobFileError: the text is no YAML (no JSON).
-        dsguard.reading.yaml.YamlUnavailableError: it is YAML, which this installation cannot read.
+        dsguard.launch.jobs.job.JobFileError: the text is no YAML (no JSON).
+        dsguard.reading.errors.YamlUnavailableError: it is YAML, and no reader is installed.
     """
     document = parse_job(source)
     command = Command(
-        Source(_NAME, source.name, is_file=False),
+        Source(JOB_FILE, source.name, is_file=False),
         (Word(source.name, Span(0, len(source.name))),),
     )
     if accelerate.recognise(document):
         launch = read_config_alone(command, document, surroundings)
         return attach_jobs(launch, surroundings.folder)
-    framework = framework_of_document(document)
-    if framework is None:
+    name = framework_of_document(document)
+    if name is None:
         return None
     nothing = Unknown("no launch command was given, and the job file does not count processes")
     launch = LaunchContext(
@@ -69,4 +63,4 @@ def read_job_file(source: Source, surroundings: Surroundings) -> LaunchContext |
         processes_per_node=nothing,
         launcher_arguments=ScriptArguments(()),
     )
-    return attach(launch, framework, document)
+    return attach(launch, framework(name), document)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -12,21 +13,22 @@ from dsguard.launch.context import (
     LauncherName,
     ScriptArguments,
 )
-from dsguard.launch.jobs import accelerate
 from dsguard.launch.jobs.find import (
-    FileName,
     file_of,
+    framework,
     framework_of_document,
     framework_of_script,
 )
-from dsguard.launch.jobs.job import ConfigForm, Framework, Job, JobConfig
-from dsguard.launch.jobs.load import JobFileError, load_job
+from dsguard.launch.jobs.job import ConfigForm, Job, JobConfig, JobFileError
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location, Source
 from dsguard.model.tree import Document, Object
-from dsguard.reading.errors import HjsonSyntaxError
+from dsguard.reading.errors import HjsonSyntaxError, YamlUnavailableError
 from dsguard.reading.hjson import parse
-from dsguard.reading.yaml import YamlUnavailableError
+
+if TYPE_CHECKING:
+    from dsguard.launch.jobs.find import FileName
+    from dsguard.launch.jobs.framework import Framework
 
 
 def attach_jobs(launch: LaunchContext, folder: Path) -> LaunchContext:
@@ -39,6 +41,8 @@ def attach_jobs(launch: LaunchContext, folder: Path) -> LaunchContext:
     launch = _attach_script_job(launch, folder)
     if launch.launcher is not LauncherName.ACCELERATE:
         return launch
+    from dsguard.launch.jobs import accelerate
+
     job = accelerate.read(launch)
     troubles = (*launch.troubles, *accelerate.examine(launch))
     jobs = (job, *launch.jobs) if job is not None else launch.jobs
@@ -46,24 +50,24 @@ def attach_jobs(launch: LaunchContext, folder: Path) -> LaunchContext:
 
 
 def _attach_script_job(launch: LaunchContext, folder: Path) -> LaunchContext:
-    framework = framework_of_script(launch)
-    file = file_of(launch, framework)
+    name = framework_of_script(launch)
+    file = file_of(launch, name)
     document: Document | None = None
     if file is not None:
         try:
             document = _load(file, folder)
         except JobFileError as error:
-            if framework is not None:
+            if name is not None:
                 launch = replace(launch, troubles=(*launch.troubles, error.trouble))
             elif error.trouble.kind == "job-file-missing":
                 return launch
             return _without_file(launch, str(error))
         except (_HiddenFileError, YamlUnavailableError) as error:
             return _without_file(launch, str(error))
-        framework = framework or framework_of_document(document)
-    if framework is None:
+        name = name or framework_of_document(document)
+    if name is None:
         return launch
-    return attach(launch, framework, document, file)
+    return attach(launch, framework(name), document, file)
 
 
 def attach(
@@ -113,6 +117,8 @@ def _load(file: FileName, folder: Path) -> Document:
             raise _HiddenFileError(f"{file.name} is not on this machine")
     except (OSError, ValueError):
         pass  # No possible path; reading it says so.
+    from dsguard.launch.jobs.load import load_job
+
     return load_job(path, file.name, file.location)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from dsguard.launch.context import LaunchTrouble
+
 if TYPE_CHECKING:
-    from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
+    from dsguard.launch.context import Argument, TroubleKind
     from dsguard.model.source import Location
     from dsguard.model.tree import Document
 
@@ -36,6 +38,16 @@ class JobConfig(Struct, frozen=True):
     argument: Argument
     document: Document | None = None
 
+    @property
+    def is_file(self) -> bool:
+        """Whether the argument names a file of the user's."""
+        return self.form is ConfigForm.PATH
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of the framework's own."""
+        return self.form is ConfigForm.SHIPPED
+
 
 class Job(Struct, frozen=True):
     """A file of arguments and the framework that reads it.
@@ -54,41 +66,9 @@ class Job(Struct, frozen=True):
     troubles: tuple[LaunchTrouble, ...] = ()
 
 
-class Framework(Protocol):
-    """What every module of a framework offers."""
+class JobFileError(Exception):
+    """A job file cannot be had, or its framework stops over it."""
 
-    @property
-    def NAME(self) -> str:  # noqa: N802
-        """The short name, such as ``axolotl``."""
-
-    @property
-    def TITLE(self) -> str:  # noqa: N802
-        """The name in messages."""
-
-    @property
-    def FRONT_END(self) -> str:  # noqa: N802
-        """The front end that the framework hands its arguments to."""
-
-    @property
-    def SHIPPED(self) -> frozenset[str]:  # noqa: N802
-        """The words that stand for a DeepSpeed config of the framework's own."""
-
-    def recognise(self, document: Document) -> bool:
-        """Whether a file is written for this framework; only unmistakable keys count."""
-
-    def read(self, document: Document) -> Job:
-        """What the file alone says."""
-
-    def typed(self, launch: LaunchContext) -> list[Argument]:
-        """The command line as this framework reads it, under the names of TrainingArguments."""
-
-    def fill(
-        self, launch: LaunchContext, arguments: ScriptArguments, at: Location
-    ) -> list[Argument]:
-        """What the framework sets where ``arguments``, file and command line, do not.
-
-        ``at`` is the place that such values get. One that depends on the run is not known.
-        """
-
-    def examine(self, launch: LaunchContext, arguments: ScriptArguments) -> list[LaunchTrouble]:
-        """What is wrong with the launch as typed, or with file and command line together."""
+    def __init__(self, kind: TroubleKind, message: str, location: Location) -> None:
+        super().__init__(message)
+        self.trouble = LaunchTrouble(kind, message, location, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from dsguard.model.tree import Document, Member, Object, join_pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_INTERPOLATION = re.compile(r"\$\{|\$\(|\{\{|^\$\w|^\s*env:", re.ASCII)
+_INTERPOLATION = r"(?a)\$\{|\$\(|\{\{|^\$\w|^\s*env:"
 """What a template engine, OmegaConf or Hydra would replace before the framework sees it."""
 
 
@@ -49,7 +48,7 @@ def key_argument(
         value=text_of(value),
         location=Location(document.source, member.span, pointer),
         value_location=Location(document.source, member.node.span, pointer),
-        known=not (isinstance(value, str) and _INTERPOLATION.search(value)),
+        known=not (isinstance(value, str) and re.search(_INTERPOLATION, value)),
         kind=OriginKind.JOBFILE,
     )
 
@@ -58,6 +57,8 @@ def text_of(value: Any) -> str:
     """A value as it would be typed."""
     if isinstance(value, str):
         return value
+    import json
+
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

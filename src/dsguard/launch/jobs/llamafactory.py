@@ -18,9 +18,9 @@ from dsguard.launch.context import (
     LaunchTrouble,
     ScriptArguments,
 )
+from dsguard.launch.jobs.find import SUFFIXES
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import is_on, key_arguments
-from dsguard.launch.jobs.load import SUFFIXES
 
 if TYPE_CHECKING:
     from dsguard.model.source import Location

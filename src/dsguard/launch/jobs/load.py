@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.launch.context import LaunchTrouble, TroubleKind
+from dsguard.launch.jobs.job import JobFileError
 from dsguard.model.source import Location, Source
-from dsguard.reading.errors import HjsonSyntaxError, ReadError
+from dsguard.reading.errors import HjsonSyntaxError, ReadError, YamlSyntaxError
 from dsguard.reading.hjson import parse
 from dsguard.reading.load import load_path
-from dsguard.reading.yaml import YamlSyntaxError, parse_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dsguard.model.tree import Document
-
-SUFFIXES = (".yaml", ".yml", ".json")
-
-
-class JobFileError(Exception):
-    """A job file cannot be had, or its framework stops over it."""
-
-    def __init__(self, kind: TroubleKind, message: str, location: Location) -> None:
-        super().__init__(message)
-        self.trouble = LaunchTrouble(kind, message, location, True)
 
 
 def load_job(path: Path, name: str, named_at: Location) -> Document:
@@ -32,7 +21,7 @@ def load_job(path: Path, name: str, named_at: Location) -> Document:
 
     Raises:
         JobFileError: there is no such file, or it is no YAML (no JSON, by its suffix).
-        dsguard.reading.yaml.YamlUnavailableError: it is YAML, which this installation cannot read.
+        dsguard.reading.errors.YamlUnavailableError: it is YAML, and no reader is installed.
     """
     try:
         source = load_path(path, name)
@@ -46,11 +35,13 @@ def parse_job(source: Source) -> Document:
 
     Raises:
         JobFileError: it is no YAML (no JSON, by its suffix).
-        dsguard.reading.yaml.YamlUnavailableError: it is YAML, which this installation cannot read.
+        dsguard.reading.errors.YamlUnavailableError: it is YAML, and no reader is installed.
     """
     try:
         if source.name.lower().endswith(".json"):
             return _parse_json(source)
+        from dsguard.reading.yaml import parse_yaml
+
         return parse_yaml(source)
     except (HjsonSyntaxError, YamlSyntaxError) as error:
         message = f"{source.name} cannot be read: {error.message}"

@@ -38,15 +38,12 @@ from dsguard.launch.scan import Scan, sensible
 from dsguard.launch.scan_argparse import scan_argparse
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.tree import Document, Object
-from dsguard.reading.yaml import YamlUnavailableError
+from dsguard.reading.errors import YamlUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dsguard.model.source import Location
-
-PROGRAMS = ("accelerate", "accelerate-launch")
-MODULES = ("accelerate.commands.accelerate_cli", "accelerate.commands.launch")
 
 _WITH_SUBCOMMANDS = ("accelerate", "accelerate.commands.accelerate_cli")
 _PARADIGMS = ("multi_gpu", "tpu", "tpu_use_cluster", "use_deepspeed", "use_fsdp", "use_megatron_lm")

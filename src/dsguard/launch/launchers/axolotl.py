@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from dsguard.launch.call import Call
 
-PROGRAMS = ("axolotl",)
-
 _MODULE = "axolotl.cli.train"
 _ELSEWHERE = {
     "cloud": "it runs in a cloud",

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from dsguard.launch.call import Call
     from dsguard.launch.scan import Scan
 
-PROGRAMS = ("deepspeed", "deepspeed.pt", "ds")
-MODULES = ("deepspeed.launcher.runner",)
-
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 OPTIONS = OptionTable(

@@ -22,8 +22,6 @@ from dsguard.model.fact import Known
 if TYPE_CHECKING:
     from dsguard.launch.call import Call
 
-PROGRAMS = ("llamafactory-cli", "lmf")
-
 _TRAINING = ("train", "sft", "dpo", "rm")
 """``train``, and the commands of version 1."""
 

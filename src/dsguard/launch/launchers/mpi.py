@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dsguard.launch.call import Call
     from dsguard.launch.scan import Scan
 
-PROGRAMS = ("mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "orterun")
-
 OPTIONS = getopt(
     "-n|-np|--n|--np|-c: -N|-npernode|--npernode|-ppn|--ppn|-perhost|-grr|--map-by-ppn: "
     "-H|-host|--host|-hosts|--hosts: -hostfile|--hostfile|-machinefile|--machinefile|-f: "

@@ -19,8 +19,6 @@ from dsguard.model.fact import Candidate, Fact, Known, Unknown
 if TYPE_CHECKING:
     from dsguard.launch.call import Call
 
-PROGRAMS = ("srun",)
-
 OPTIONS = getopt(
     "-A|--account: -B|--extra-node-info: -c|--cpus-per-task: -C|--constraint: -d|--dependency: "
     "-D|--chdir: -e|--error: -E|--preserve-env -G|--gpus: -h|--help -H|--hold -i|--input: "

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dsguard.launch.jobs.find import SUFFIXES
+from dsguard.launch.jobs.job import JobFileError
 from dsguard.launch.jobs.keys import key_argument, members
-from dsguard.launch.jobs.load import SUFFIXES, JobFileError, load_job
+from dsguard.launch.jobs.load import load_job
 from dsguard.launch.launchers.variables import start_nothing, start_python, start_torchrun
-from dsguard.reading.yaml import YamlUnavailableError
+from dsguard.reading.errors import YamlUnavailableError
 
 if TYPE_CHECKING:
     from dsguard.launch.call import Call
     from dsguard.launch.context import Argument, LaunchContext
-
-PROGRAMS = ("swift",)
 
 _TRAINING = ("pt", "sft", "rlhf", "dpo", "orpo", "simpo")
 

@@ -19,9 +19,6 @@ from dsguard.model.fact import Fact, Known, Unknown
 if TYPE_CHECKING:
     from dsguard.launch.call import Call
 
-PROGRAMS = ("torchrun",)
-MODULES = ("torch.distributed.run", "torch.distributed.launch")
-
 _DEPRECATED = "torch.distributed.launch"
 _NO_VARIABLE = ("help", "logs_specs", "numa_binding", "use_env")
 _COUNTED = ("auto", "gpu", "xpu", "cpu")
@@ -60,7 +57,7 @@ _OPTIONS = (
     flag("--virtual-local-rank"),
 )
 OPTIONS = OptionTable(both_spellings(_OPTIONS))
-DEPRECATED_OPTIONS = OptionTable(both_spellings((*_OPTIONS, flag("--use-env"))))
+DEPRECATED_OPTIONS = OptionTable((*OPTIONS.options, *both_spellings((flag("--use-env"),))))
 """The options of ``python -m torch.distributed.launch``."""
 
 

@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.launch.context import Argument, LaunchContext, Word
+from dsguard.launch.jobs.job import JobFileError
 from dsguard.launch.jobs.keys import key_argument, members
-from dsguard.launch.jobs.load import JobFileError, load_job
+from dsguard.launch.jobs.load import load_job
 from dsguard.launch.jobs.trl import SCRIPTS
 from dsguard.launch.launchers import accelerate
 from dsguard.launch.launchers.accelerate_options import OPTIONS
 from dsguard.launch.launchers.variables import start_nothing, start_unknown
 from dsguard.model.source import Source
-from dsguard.reading.yaml import YamlUnavailableError, parse_yaml
+from dsguard.reading.errors import YamlUnavailableError
+from dsguard.reading.yaml import parse_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dsguard.launch.call import Call
     from dsguard.model.tree import Document
-
-PROGRAMS = ("trl",)
 
 _TRAINING = ("sft", "dpo", "grpo", "kto", "reward", "rloo")
 _CONFIG = "accelerate_config"

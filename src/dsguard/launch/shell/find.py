@@ -7,13 +7,13 @@ while running is an unknown word of the command.
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from dsguard.launch.context import Argument, Command
 from dsguard.launch.shell.batch import set_by_batch_system
+from dsguard.launch.shell.kinds import Kind, kind_of
 from dsguard.launch.shell.makefile import recipes
 from dsguard.launch.shell.markdown import fences
 from dsguard.launch.shell.parse import Parser
@@ -27,11 +27,6 @@ from dsguard.model.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SCRIPTS = (
-    ".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm", ".job", ".pbs", ".qsub", ".lsf",
-)  # fmt: skip
-_MAKEFILES = ("makefile", "gnumakefile")
-_SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _COMMENT_LINE = re.compile(r"^[ \t]*(#[^\r\n]*)", re.MULTILINE)
 _LARGEST = 1 << 20
 """A longer text is no launch script."""
@@ -50,11 +45,6 @@ class FoundLaunch(Struct, frozen=True):
     folder_hint: str | None
 
 
-def holds_launches(source: Source) -> bool:
-    """Whether a file is of a kind that :func:`find_launches` reads, by its name or first line."""
-    return _reader(source) is not None
-
-
 def find_launches(source: Source) -> list[FoundLaunch]:
     """The commands of a file that start a training, in the order in which they would run.
 
@@ -62,12 +52,12 @@ def find_launches(source: Source) -> list[FoundLaunch]:
     ``python`` command counts only where no launcher is called and its arguments speak of
     DeepSpeed.
     """
-    reader = _reader(source)
-    if reader is None or len(source.text) > _LARGEST:
+    kind = kind_of(source)
+    if kind is None or len(source.text) > _LARGEST:
         return []
-    options = directives(source) if reader is _script else ()
+    options = directives(source) if kind == "script" else ()
     found: list[tuple[Start, FoundLaunch]] = []
-    for met in reader(source):
+    for met in _READERS[kind](source):
         command = Command(source, met.words, met.exported)
         start = start_of(command)
         if start is not None:
@@ -82,26 +72,14 @@ def comments_of(source: Source) -> list[Span]:
 
     Markdown shows commands and has no comments of its own.
     """
-    reader = _reader(source)
-    if reader is _makefile:
+    kind = kind_of(source)
+    if kind == "makefile":
         return [Span(*match.span(1)) for match in _COMMENT_LINE.finditer(source.text)]
-    if reader is not _script or len(source.text) > _LARGEST:
+    if kind != "script" or len(source.text) > _LARGEST:
         return []
     parser = Parser(source.text)
     parser.whole()
     return sorted(parser.comments)
-
-
-def _reader(source: Source) -> Callable[[Source], list[Met]] | None:
-    path = PurePath(source.name)
-    suffix = path.suffix.lower()
-    if suffix in _SCRIPTS:
-        return _script
-    if suffix == ".mk" or path.name.lower() in _MAKEFILES:
-        return _makefile
-    if suffix in (".md", ".markdown"):
-        return _markdown
-    return _script if _SHEBANG.match(source.text) else None
 
 
 def _script(source: Source) -> list[Met]:
@@ -117,3 +95,10 @@ def _makefile(source: Source) -> list[Met]:
 
 def _markdown(source: Source) -> list[Met]:
     return [met for fence in fences(source) for met in walk(fence, State(), source)]
+
+
+_READERS: dict[Kind, Callable[[Source], list[Met]]] = {
+    "script": _script,
+    "makefile": _makefile,
+    "markdown": _markdown,
+}

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from dsguard.launch.prefixes import SHELLS
+from dsguard.launch.shell.kinds import names_shell
 from dsguard.launch.shell.text import Chunk, Text, Value, is_known, text_of
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from dsguard.launch.shell.expand import Field
 
-_SHEBANG = re.compile(r"#!.*\b(?:ba|da|k|z)?sh\b")
 _WRAP = "--wrap"
 _WITH_VALUE = {
     "ssh": "BbcDEeFIiJLlmOopQRSWw",
@@ -86,7 +86,7 @@ def handed_as_input(fields: Sequence[Field], first_line: str) -> Handed | None:
         return Handed(text, Where.APART)
     if shell is not None and reads:
         return Handed(text, Where.HERE, tuple(fields[:shell]))
-    return Handed(text, Where.JOB) if _SHEBANG.match(first_line) else None
+    return Handed(text, Where.JOB) if names_shell(first_line) else None
 
 
 def spaced(values: Sequence[Value]) -> list[Chunk]:

@@ -6,7 +6,14 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from dsguard.launch.launchers import mpi, python, srun
+from dsguard.launch.launchers import (
+    is_python,
+    launcher_of_program,
+    mpi,
+    python,
+    runs_launcher_module,
+    srun,
+)
 from dsguard.launch.prefixes import program_name, strip_prefixes
 from dsguard.launch.read import RUN_ONCE, launcher_inside, names_launcher
 from dsguard.launch.scan_getopt import scan_getopt
@@ -15,9 +22,8 @@ if TYPE_CHECKING:
     from dsguard.launch.context import Command, Word
     from dsguard.launch.options import OptionTable
 
-_TASKS: dict[str, OptionTable] = {
-    name: launcher.OPTIONS for launcher in (srun, mpi) for name in launcher.PROGRAMS
-}
+_TASKS: dict[str | None, OptionTable] = {"srun": srun.OPTIONS, "mpi": mpi.OPTIONS}
+"""The launchers that start any command as a number of tasks."""
 _TASK_LAUNCHERS = frozenset(("aprun", "flux", "ibrun", "jsrun", "prun"))
 """Programs that start the command behind their options as some number of tasks."""
 _RUN_ANOTHER = RUN_ONCE | _TASK_LAUNCHERS
@@ -65,17 +71,18 @@ def _start(command: Command, words: tuple[Word, ...], depth: int) -> Start | Non
     if stripped.python is not None:
         return _python(command, stripped.words)
     name = program_name(program)
-    if name in _TASKS:
-        scan = scan_getopt(command, rest, _TASKS[name])
+    launcher = launcher_of_program(name)
+    if launcher in _TASKS:
+        scan = scan_getopt(command, rest, _TASKS[launcher])
         if scan.script is None:
             return None
         inner = (scan.script, *scan.rest)
         found = _start(command, inner, depth + 1)
         return found or (Start.TASKS if _runs_script(command, inner) else None)
-    called = not program.known and python.runs_launcher_module(rest)
-    if python.PROGRAMS.fullmatch(name) or called:
+    called = not program.known and runs_launcher_module(rest)
+    if is_python(name) or called:
         return _python(command, rest)
-    if names_launcher(program):
+    if launcher is not None:
         return _launcher(name, rest)
     at = launcher_inside(stripped.words) if not program.known or name in _RUN_ANOTHER else 0
     if at:
@@ -112,7 +119,7 @@ def _runs_script(command: Command, words: tuple[Word, ...]) -> bool:
     if not stripped.words or stripped.unread:
         return False
     program, rest = stripped.words[0], stripped.words[1:]
-    if python.PROGRAMS.fullmatch(program_name(program)):
+    if is_python(program_name(program)):
         scan, module = python.scan_python(command, rest)
         if scan.script is None:
             return False

@@ -20,6 +20,7 @@ from dsguard.model.finding import (
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules._effect import effect
 from dsguard.rules.batch._numbers import counted, with_accumulation
+from dsguard.rules.conditions import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,7 @@ _KEY = "gradient_accumulation_steps"
     since="0.1.0",
     needs=("front_end", "gradient_accumulation_steps"),
     oracle="engine.gradient_accumulation_steps() is the config's value",
+    when=(Asked(_KEY),),
 )
 def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare what the command line asks for with what the engine will count."""

@@ -10,6 +10,7 @@ from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Sever
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules._effect import effect_of_key
 from dsguard.rules.batch._numbers import counted, place, reasons
+from dsguard.rules.conditions import Fails
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         "data_parallel_size",
     ),
     oracle="raises AssertionError: Check batch related parameters",
+    when=(Fails(BatchFailure.PRODUCT),),
 )
 def batch_size_mismatch(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare what the three keys say."""

@@ -8,6 +8,7 @@ from dsguard.facts.equation import BatchFailure, number
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.batch._numbers import counted, place, reasons
+from dsguard.rules.conditions import Fails
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("train_batch_size", "data_parallel_size"),
     oracle="raises AssertionError: Check batch related parameters",
+    when=(Fails(BatchFailure.INDIVISIBLE),),
 )
 def indivisible_batch_size(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed floors the derived value and then finds the product short."""

@@ -16,6 +16,7 @@ from dsguard.model.finding import (
 )
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.batch._numbers import counted, place, with_accumulation
+from dsguard.rules.conditions import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,7 @@ _KEY = "train_micro_batch_size_per_gpu"
     since="0.1.0",
     needs=("front_end", "micro_batch_size"),
     oracle="engine.train_micro_batch_size_per_gpu() is not the loader's batch",
+    when=(Asked(_KEY),),
 )
 def loader_batch_differs(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the flag that sizes the loader with the micro batch that DeepSpeed counts."""

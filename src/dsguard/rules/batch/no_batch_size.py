@@ -11,6 +11,7 @@ from dsguard.model.fact import Known, OriginKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document, Object
+from dsguard.rules.conditions import Either, Fails, Given, Is
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,10 @@ _STEPS = "gradient_accumulation_steps"
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises AssertionError: Either train_batch_size or train_micro_batch_size_per_gpu",
+    when=(
+        Given("document"),
+        Either(Fails(BatchFailure.NOTHING_GIVEN), Is("front_end", FrontEndName.TRANSFORMERS)),
+    ),
 )
 def no_batch_size(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed needs one of the two; the accumulation count alone is not enough."""

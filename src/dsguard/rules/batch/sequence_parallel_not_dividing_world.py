@@ -11,6 +11,7 @@ from dsguard.facts.values import is_count, written
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _SEQUENCE, _DATA = "sequence_parallel_size", "data_parallel_size"
     needs=("world_size", "data_parallel_size"),
     oracle="the device mesh raises RuntimeError or IndexError, or DeepSpeedConfig counts a "
     "fraction of a rank",
+    when=(Written(_SEQUENCE),),
 )
 def sequence_parallel_not_dividing_world(case: Case, report: Reporter) -> Iterator[Finding]:
     """Both sizes make a mesh of all ranks; one alone divides them, whatever comes out."""

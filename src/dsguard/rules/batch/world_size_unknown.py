@@ -9,6 +9,7 @@ from dsguard.facts.values import is_number
 from dsguard.model.fact import Unknown
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     summary="train_batch_size cannot be checked, because the world size is unknown",
     severity=Severity.INFO,
     since="0.1.0",
+    when=(Given("document"), Unsettled("world_size")),
 )
 def world_size_unknown(case: Case, report: Reporter) -> Iterator[Finding]:
     """Say so where a fixed train_batch_size depends on the number of processes."""

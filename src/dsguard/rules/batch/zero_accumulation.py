@@ -8,6 +8,7 @@ from dsguard.facts.equation import BatchFailure, number
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.batch._numbers import counted, place, reasons
+from dsguard.rules.conditions import Fails
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("train_batch_size", "micro_batch_size", "data_parallel_size"),
     oracle="raises AssertionError: Gradient accumulation steps: 0 has to be greater than 0",
+    when=(Fails(BatchFailure.ZERO_ACCUMULATION),),
 )
 def zero_accumulation(case: Case, report: Reporter) -> Iterator[Finding]:
     """The derived accumulation count floors to 0."""

@@ -8,6 +8,7 @@ from dsguard.facts.equation import BatchFailure, number
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.batch._numbers import counted, place, reasons
+from dsguard.rules.conditions import Fails
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("train_batch_size", "gradient_accumulation_steps", "data_parallel_size"),
     oracle="raises AssertionError: Micro batch size per gpu: 0 has to be greater than 0",
+    when=(Fails(BatchFailure.ZERO_MICRO_BATCH),),
 )
 def zero_micro_batch(case: Case, report: Reporter) -> Iterator[Finding]:
     """The derived micro batch floors to 0."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Object
+from dsguard.rules.conditions import Given, Without
 from dsguard.schema.keys import find
 from dsguard.schema.names import is_comment
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     summary="the file does not look like a DeepSpeed config",
     severity=Severity.WARNING,
     since="0.1.0",
+    when=(Given("document"), Without("recognised")),
 )
 def not_a_deepspeed_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a document that was given to dsguard but is something else."""

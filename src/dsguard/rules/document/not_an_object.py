@@ -8,6 +8,7 @@ from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Array, Object
+from dsguard.rules.conditions import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises AttributeError or TypeError",
+    when=(Listed(),),
 )
 def not_an_object(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a document whose root is no object."""

@@ -9,6 +9,7 @@ from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Sever
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Deviation, DeviationKind, Document
+from dsguard.rules.conditions import Deviates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ _SHOWN = 8
     since="0.1.0",
     needs=("front_end",),
     oracle="HfDeepSpeedConfig raises JSONDecodeError",
+    when=(Deviates(),),
 )
 def not_strict_json(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report where ``json.load`` stops first, if the config goes through it, and what else."""

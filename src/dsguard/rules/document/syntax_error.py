@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="hjson.load raises HjsonDecodeError",
+    when=(Given("unreadable"),),
 )
 def syntax_error(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report where the reader stopped."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Never
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     summary="a suppression that names no rule",
     severity=Severity.WARNING,
     since="0.1.0",
+    when=(Never(),),
 )
 def unnamed_suppression(case: Case, report: Reporter) -> Iterator[Finding]:
     """Nothing to look for: the comments are read when suppressions are applied."""

@@ -10,6 +10,7 @@ from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Sever
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Array, Document, Node, Object, Scalar, join_pointer
+from dsguard.rules.conditions import Deviates, Weighs
 from dsguard.schema.problem import ProblemKind
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9]*(_\w+)*|[$<{%@].*")
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="hjson.load gives a string",
+    when=(Weighs("front_end"), Deviates()),
 )
 def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report bare strings that swallowed a comma or comment, or that look like a literal."""

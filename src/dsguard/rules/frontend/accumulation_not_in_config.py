@@ -11,6 +11,7 @@ from dsguard.facts.values import has, written
 from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import handed_on, read_by
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _KEY = "gradient_accumulation_steps"
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="DeepSpeed raises AssertionError: Check batch related parameters",
+    when=(ReadBy(*THROUGH_ACCELERATE),),
 )
 def accumulation_not_in_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """An absent count becomes 1 in Accelerate's plugin, whatever the Trainer does."""

@@ -10,6 +10,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     needs=("front_end", "gradient_accumulation_steps"),
+    when=(ReadBy(FrontEndName.ACCELERATE),),
 )
 def accumulation_overruled(case: Case, report: Reporter) -> Iterator[Finding]:
     """The config's number lost, and it is another one than counts."""

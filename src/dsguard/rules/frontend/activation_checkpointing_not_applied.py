@@ -9,6 +9,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Object
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ _CONFIGURES = "checkpointing.configure("
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="deepspeed.checkpointing.is_configured() is False after deepspeed.initialize",
+    when=(Written(_BLOCK),),
 )
 def activation_checkpointing_not_applied(case: Case, report: Reporter) -> Iterator[Finding]:
     """The engine never looks at the block; a call of the script takes it up."""

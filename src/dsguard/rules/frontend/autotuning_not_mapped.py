@@ -9,6 +9,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.launch.context import LauncherName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, ReadBy, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _ARGUMENT = "--per_device_train_batch_size"
     summary="DeepSpeed's autotuner changes the micro batch, and the Trainer's argument stays",
     severity=Severity.WARNING,
     since="0.1.0",
+    when=(ReadBy(FrontEndName.TRANSFORMERS), Given("launch"), Written("autotuning")),
 )
 def autotuning_not_mapped(case: Case, report: Reporter) -> Iterator[Finding]:
     """Each candidate is written to a config, and arguments are changed only where mapped."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, ReadBy, Reads
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage",),
     oracle="Trainer raises ValueError: auto_find_batch_size isn't supported yet",
+    when=(Reads("requests"), ReadBy(FrontEndName.TRANSFORMERS), Is("zero_stage", 3)),
 )
 def batch_size_search_with_zero3(case: Case, report: Reporter) -> Iterator[Finding]:
     """The Trainer refuses to search once the parameters are partitioned."""

@@ -10,6 +10,7 @@ from dsguard.frontends.base import THROUGH_ACCELERATE, FrontEndName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Asked, ReadBy, Reads
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _KEY = "gradient_clipping"
     since="0.1.0",
     needs=("front_end", "gradient_clipping"),
     oracle="engine.gradient_clipping() is the config's value or DeepSpeed's default",
+    when=(Reads("requests"), ReadBy(FrontEndName.PLAIN, *THROUGH_ACCELERATE), Asked(_KEY)),
 )
 def clipping_not_applied(case: Case, report: Reporter) -> Iterator[Finding]:
     """Nobody fills an absent gradient_clipping; outside the Trainer nobody compares it either."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="accelerate launch exports no ACCELERATE_USE_DEEPSPEED",
+    when=(Troubles("deepspeed-options-ignored"),),
 )
 def deepspeed_switched_off(case: Case, report: Reporter) -> Iterator[Finding]:
     """Without the switch, or ``distributed_type: DEEPSPEED``, the options are never looked at."""

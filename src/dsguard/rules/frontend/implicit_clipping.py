@@ -8,6 +8,7 @@ from dsguard.facts.values import written
 from dsguard.frontends.base import AUTO, FrontEndName
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Written
 from dsguard.rules.frontend._trainer import launcher_option, read_by
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _FILLED = 1.0
     since="0.1.0",
     needs=("front_end",),
     oracle="gradient_clipping arrives at deepspeed.initialize as 1.0",
+    when=(ReadBy(FrontEndName.ACCELERATE), Written(_KEY)),
 )
 def implicit_clipping(case: Case, report: Reporter) -> Iterator[Finding]:
     """The option of the launcher is the only place that is looked at; the loop's own is not."""

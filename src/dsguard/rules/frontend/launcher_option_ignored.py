@@ -9,6 +9,7 @@ from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import handed_on, launcher_option, read_by
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _OPTIONS = {
     since="0.1.0",
     needs=("front_end",),
     oracle="the config that reaches deepspeed.initialize keeps its own value",
+    when=(ReadBy(*THROUGH_ACCELERATE),),
 )
 def launcher_option_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """With a config file the options of the launcher fill ``"auto"`` and nothing else."""

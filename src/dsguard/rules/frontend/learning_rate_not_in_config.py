@@ -9,6 +9,7 @@ from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Reads, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _KEY = "optimizer.params.lr"
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the optimizer's param groups have its own default lr",
+    when=(Reads("requests"), ReadBy(*THROUGH_ACCELERATE), Written("optimizer.type")),
 )
 def learning_rate_not_in_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """The Trainer fills lr only where the key exists; the optimizer is built from the block."""

@@ -8,6 +8,7 @@ from dsguard.facts.values import has
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _KEY = "gradient_accumulation_steps"
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="DeepSpeedStrategy raises MisconfigurationException",
+    when=(ReadBy(FrontEndName.LIGHTNING), Written(_KEY)),
 )
 def lightning_owns_accumulation(case: Case, report: Reporter) -> Iterator[Finding]:
     """Lightning refuses the key whatever its value, even one equal to its own."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("front_end",),
     oracle="DeepSpeedPlugin raises ValueError: Please specify the ZeRO optimization config",
+    when=(ReadBy(*THROUGH_ACCELERATE),),
 )
 def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed takes no block, or true for stage 1; the plugin of Accelerate takes neither."""

@@ -11,6 +11,7 @@ from dsguard.facts.values import is_number, written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("front_end",),
     oracle="the config that reaches deepspeed.initialize keeps its own numbers",
+    when=(ReadBy(FrontEndName.ACCELERATE), Written("optimizer.type")),
 )
 def optimizer_argument_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """``prepare()`` fills ``"auto"`` from DummyOptim and compares nothing."""

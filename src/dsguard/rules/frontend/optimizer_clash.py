@@ -10,6 +10,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Either, Is, ReadBy, Reads, Written
 from dsguard.rules.frontend._trainer import read_by
 from dsguard.script.loop.description import Engine, Maker
 
@@ -35,6 +36,11 @@ _DUMMY = re.compile(r"accelerate\..*DummyOptim")
     since="0.1.0",
     needs=("front_end",),
     oracle="accelerator.prepare raises ValueError; deepspeed.initialize takes the script's",
+    when=(
+        Reads("script"),
+        ReadBy(FrontEndName.PLAIN, FrontEndName.ACCELERATE),
+        Either(Is("front_end", FrontEndName.ACCELERATE), Written(*_KINDS)),
+    ),
 )
 def optimizer_clash(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the blocks with what the one engine of the script is plainly given."""

@@ -10,6 +10,7 @@ from dsguard.model.fact import Conflict
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document, Object
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import asked_precision, own_switch, read_by
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="engine.bfloat16_enabled() is False, or Accelerate raises ValueError",
+    when=(ReadBy(*THROUGH_ACCELERATE),),
 )
 def precision_argument_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """A block that is written wins over what is asked for; only an absent one is put in."""

@@ -9,6 +9,7 @@ from dsguard.facts.values import is_number, written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Reads, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _KEY = "scheduler.params.total_num_steps"
     since="0.1.0",
     needs=("front_end", "gradient_accumulation_steps"),
     oracle="the engine steps its scheduler once per optimizer step",
+    when=(Reads("requests"), ReadBy(FrontEndName.PLAIN, FrontEndName.ACCELERATE), Written(_KEY)),
 )
 def schedule_in_micro_steps(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a total that is exactly the asked-for steps times the accumulation or the batch."""

@@ -10,6 +10,7 @@ from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _KEY = "sequence_parallel_size"
     since="0.1.0",
     needs=("front_end", "world_size"),
     oracle="raises AssertionError: Check batch related parameters",
+    when=(ReadBy(*THROUGH_ACCELERATE), Written(_KEY)),
 )
 def sequence_parallel_not_told(case: Case, report: Reporter) -> Iterator[Finding]:
     """The trainer fills ``train_batch_size`` for all ranks, and DeepSpeed divides them."""

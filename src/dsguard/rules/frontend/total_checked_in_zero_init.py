@@ -12,6 +12,7 @@ from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Known, Origin, OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, ReadBy, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _MAY_START_GROUP = re.compile(r"init_distributed|init_process_group|PartialState
     since="0.1.0",
     needs=("zero_stage", "world_size"),
     oracle="DeepSpeedConfig takes 1 process where the process group is not up",
+    when=(ReadBy(FrontEndName.TRANSFORMERS), Is("zero_stage", 3), Written("train_batch_size")),
 )
 def total_checked_in_zero_init(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 3 under the Trainer reads the config once more, inside ``from_pretrained``."""

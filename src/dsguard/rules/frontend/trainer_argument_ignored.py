@@ -11,6 +11,7 @@ from dsguard.facts.values import written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _SMALL_STATES = ("8bit", "4bit")
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the engine's optimizer and scheduler are those of the config",
+    when=(ReadBy(FrontEndName.TRANSFORMERS),),
 )
 def trainer_argument_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """A block in the config replaces the argument without a word."""

@@ -14,6 +14,7 @@ from dsguard.frontends.transformers import COMPARED
 from dsguard.model.fact import Candidate, Known, Origin
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import (
     PRECISIONS,
     handed_on,
@@ -48,6 +49,7 @@ WARM_UP_IS_POSITIVE_SINCE = Version("0.19.6")
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="Trainer.train raises ValueError: Please correct the following DeepSpeed config values",
+    when=(ReadBy(FrontEndName.TRANSFORMERS),),
 )
 def training_argument_mismatch(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare what the Trainer compares: only keys that the config has, and exactly."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import ReadBy, Written
 from dsguard.rules.frontend._trainer import read_by
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _KEY = "managed_gradient_accumulation"
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="engine.set_gradient_accumulation_boundary raises AssertionError",
+    when=(ReadBy(*THROUGH_ACCELERATE), Written(_KEY)),
 )
 def unmanaged_accumulation(case: Case, report: Reporter) -> Iterator[Finding]:
     """Accelerate tells the engine where windows end; the engine then refuses to be told."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dsguard.launch.accelerate_config import DISTRIBUTED_TYPES, KEYS, MIXED_PRECISIONS
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="accelerate launch raises ValueError",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def broken_accelerate_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report what Accelerate refuses in its own config file."""

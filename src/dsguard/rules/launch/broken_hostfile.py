@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.launcher.runner._parse_hostfile raises ValueError",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def broken_hostfile(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report lines of the hostfile that the launcher refuses."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the framework raises when it reads the file",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def broken_job_file(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report what the framework refuses in its file of arguments."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="DeepSpeedPlugin raises ValueError: When using `deepspeed_config_file`",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def config_beside_values(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report values that Accelerate refuses beside a config file.

@@ -12,6 +12,7 @@ from dsguard.model.fact import Known
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
+from dsguard.rules.conditions import Given, Without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,7 @@ _SETTINGS = (".yaml", ".yml", ".toml", ".py", ".cfg", ".ini")
     summary="nothing in the launch command names the config",
     severity=Severity.WARNING,
     since="0.1.0",
+    when=(Given("launch", "document"), Without("named")),
 )
 def config_not_in_launch(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a launch without a config argument, unless something else may name the file."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {"deepspeed-without-launcher": _forced}
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="LLaMA-Factory raises ValueError: Please use `FORCE_TORCHRUN=1`",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def deepspeed_without_launcher(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a framework that would start DeepSpeed without a launcher."""

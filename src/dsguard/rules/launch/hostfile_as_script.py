@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {"hostfile-as-script": _with_its_option}
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="every process stops with SyntaxError",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def hostfile_as_script(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a hostfile that deepspeed takes for the training script."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _ELSEWHERE: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.launcher.runner.fetch_hostfile warns and returns nothing",
+    when=(Troubles(*_MISSING, *_ELSEWHERE),),
 )
 def hostfile_missing(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a named hostfile that does not exist; an absolute one may be another machine's."""

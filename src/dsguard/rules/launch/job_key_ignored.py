@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dsguard.launch.launchers.accelerate_options import OPTIONS
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.WARNING,
     since="0.1.0",
     oracle=None,
+    when=(Troubles(*_WAYS_OUT),),
 )
 def job_key_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report keys of a job file that the framework drops."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.WARNING,
     since="0.1.0",
     oracle=None,
+    when=(Troubles(*_WAYS_OUT),),
 )
 def launcher_in_every_task(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a launcher that runs several times on one machine."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from dsguard.launch.context import LauncherName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Passed
 from dsguard.script.lookup import argument_value
 
 if TYPE_CHECKING:
@@ -30,13 +32,13 @@ _OPTIONS = {
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the launcher's parser hands everything after the script to the script",
+    when=(Passed(*chain(*_OPTIONS.values())),),
 )
 def launcher_option_after_script(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report such an option, unless the launcher or the script has it on purpose."""
     launch = case.launch
     if launch is None or launch.script is None or launch.refusal is not None:
         return
-    script = case.script
     for name in _OPTIONS.get(launch.launcher, ()):
         argument = launch.arguments.get(name)
         if argument is None or argument.kind is not OriginKind.LAUNCH:
@@ -44,6 +46,7 @@ def launcher_option_after_script(case: Case, report: Reporter) -> Iterator[Findi
         if launch.launcher_arguments.get(name) is not None:
             # Whoever gives it twice knows that the script has one, too.
             continue
+        script = case.script
         if script is not None and argument_value(script, name) is not None:
             continue
         certain = script is not None and script.unreadable is None and not script.gaps

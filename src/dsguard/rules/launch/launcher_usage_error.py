@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the launcher's parser exits with an error",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def launcher_usage_error(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report options that the launcher refuses."""

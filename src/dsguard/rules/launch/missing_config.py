@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.config_file import Whereabouts
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises ValueError: Expected a string path to an existing deepspeed config",
+    when=(Given("named"), Without("named.is_checked")),
 )
 def missing_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a relative path that leads nowhere; an absolute one may be another machine's."""

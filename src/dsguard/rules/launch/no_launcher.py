@@ -9,6 +9,7 @@ from dsguard.launch.context import LauncherName
 from dsguard.launch.jobs import swift as swift_jobs
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Launched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ _SET_BY_LAUNCHERS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "LOCAL_RANK")
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="deepspeed.init_distributed raises ModuleNotFoundError: No module named 'mpi4py'",
+    when=(Launched(LauncherName.PYTHON),),
 )
 def no_launcher(case: Case, report: Reporter) -> Iterator[Finding]:
     """Without RANK and its like DeepSpeed looks for MPI, which is seldom there."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Reads, Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 from dsguard.script.script import ParserKind
 
@@ -38,6 +39,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {"job-number-is-text": _number}
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="HfArgumentParser hands the text on, and torch raises TypeError over it",
+    when=(Reads("script"), Troubles(*_WAYS_OUT)),
 )
 def number_as_text(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report numbers that stay text; only HfArgumentParser is known not to convert them."""

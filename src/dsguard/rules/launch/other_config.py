@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.config_file import Whereabouts
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     summary="the launch reads another config than the one that is checked",
     severity=Severity.WARNING,
     since="0.1.0",
+    when=(Given("document", "named"), Without("named.is_checked")),
 )
 def other_config(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a named config that is another file."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="accelerate launch passes --hostfile None, which is not found",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def pdsh_without_hostfile(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a multi-machine DeepSpeed launch that starts on one machine only."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _IGNORED: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="num_processes // num_machines processes run on each machine",
+    when=(Troubles(*_DROPPED, *_IGNORED),),
 )
 def processes_dropped(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report processes that are asked for and not started."""

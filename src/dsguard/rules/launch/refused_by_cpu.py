@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Exported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _SUPER_OFFLOAD_SINCE = Version("0.18.0")
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises ValueError: Type fp16 is not supported, or AssertionError about GDS",
+    when=(Exported(_VARIABLE),),
 )
 def refused_by_cpu(case: Case, report: Reporter) -> Iterator[Finding]:
     """The variable that picks DeepSpeed's accelerator is part of the command."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.launcher.runner raises ValueError",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def refused_host_selection(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report selections that the launcher refuses."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.launch.context import LaunchContext, LauncherName, LaunchTrouble, TroubleKind
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Troubles
 from dsguard.rules.launch._troubles import WayOut, report_troubles
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _WAYS_OUT: dict[TroubleKind, WayOut] = {"visible-devices-ignored": _included}
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="deepspeed.launcher.runner.main deletes the variable",
+    when=(Troubles(*_WAYS_OUT),),
 )
 def visible_devices_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report a variable that has no effect beside a resource option."""

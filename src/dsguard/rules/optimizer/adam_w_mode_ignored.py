@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the optimizer that the engine builds decays its weights as AdamW does",
+    when=(Written("optimizer.params.adam_w_mode"),),
 )
 def adam_w_mode_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """Only the type Adam listens to the switch."""

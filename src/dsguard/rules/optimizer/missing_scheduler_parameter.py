@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.schema.schedulers import scheduler_class
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises TypeError: missing required positional argument",
+    when=(Written("scheduler"),),
 )
 def missing_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Finding]:
     """``params`` is unpacked as it is; without it even a scheduler with defaults fails."""

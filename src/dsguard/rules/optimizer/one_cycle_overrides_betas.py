@@ -8,6 +8,7 @@ from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ _SECOND_BETA = 0.99
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the optimizer's param groups have betas (cycle_min_mom, 0.99)",
+    when=(Written("scheduler"), Written("optimizer.params.betas")),
 )
 def one_cycle_overrides_betas(case: Case, report: Reporter) -> Iterator[Finding]:
     """The second beta is 0.99 whatever the config says."""

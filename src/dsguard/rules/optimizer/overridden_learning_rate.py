@@ -11,6 +11,7 @@ from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.values import is_number
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.schema.schedulers import PEAK, PEAK_FROM_OPTIMIZER_SINCE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("learning_rate",),
     oracle="after the warm-up the optimizer's param groups have warmup_max_lr",
+    when=(Written("scheduler"), Written("optimizer.params.lr")),
 )
 def overridden_learning_rate(case: Case, report: Reporter) -> Iterator[Finding]:
     """Written numbers, or DeepSpeed's own 0.001 where warmup_max_lr is absent."""

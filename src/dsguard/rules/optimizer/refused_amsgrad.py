@@ -8,6 +8,7 @@ from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.facts.optimizer_class import built
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ _REFUSE = ("FusedAdam", "DeepSpeedCPUAdam", "FusedLamb")
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises RuntimeError: ... does not support the AMSGrad variant",
+    when=(Written("optimizer.params.amsgrad"),),
 )
 def refused_amsgrad(case: Case, report: Reporter) -> Iterator[Finding]:
     """The classes take the argument and raise when it is true."""

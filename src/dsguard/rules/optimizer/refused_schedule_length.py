@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _LENGTHS = {
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises ValueError: ... must be a positive integer",
+    when=(Written("scheduler"),),
 )
 def refused_schedule_length(case: Case, report: Reporter) -> Iterator[Finding]:
     """Numbers only; text is reported as a mistyped value."""

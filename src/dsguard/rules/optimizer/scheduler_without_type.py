@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.optimizer._blocks import without_type
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="deepspeed.initialize accepts it and returns no scheduler",
+    when=(Written("scheduler"),),
 )
 def scheduler_without_type(case: Case, report: Reporter) -> Iterator[Finding]:
     """Without a type, DeepSpeed behaves as if there were no block."""

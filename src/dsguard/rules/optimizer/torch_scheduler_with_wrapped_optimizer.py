@@ -11,6 +11,7 @@ from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.fact import FactName, Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS, TORCH_SCHEDULERS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises TypeError: ... is not an Optimizer",
+    when=(Written("scheduler"),),
 )
 def torch_scheduler_with_wrapped_optimizer(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed's own schedulers look inside the wrapper; torch's want a torch optimizer."""

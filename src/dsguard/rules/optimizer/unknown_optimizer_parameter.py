@@ -14,6 +14,7 @@ from dsguard.facts.optimizer_class import built
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.optimizer._blocks import (
     did_you_mean,
     meant,
@@ -38,6 +39,7 @@ _OWN_RULE = frozenset({"max_grad_norm"})
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises TypeError: unexpected keyword argument",
+    when=(Written("optimizer"),),
 )
 def unknown_optimizer_parameter(case: Case, report: Reporter) -> Iterator[Finding]:
     """Every key of ``params`` becomes an argument, except of Muon, which drops what it lacks."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.optimizer._blocks import (
     did_you_mean,
     meant,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises AssertionError: DeepSpeed does not recognize LR scheduler",
+    when=(Written("scheduler"),),
 )
 def unknown_scheduler(case: Case, report: Reporter) -> Iterator[Finding]:
     """The case of the name matters for both kinds."""

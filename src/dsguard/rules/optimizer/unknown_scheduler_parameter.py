@@ -12,6 +12,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.optimizer._blocks import (
     did_you_mean,
     meant,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises TypeError: unexpected keyword argument",
+    when=(Written("scheduler"),),
 )
 def unknown_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Finding]:
     """Every key of ``params`` becomes an argument of the constructor."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _SHAPES = ("log", "linear")
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the scheduler's warmup_type is log",
+    when=(Written("scheduler.params.warmup_type"),),
 )
 def unknown_warmup_type(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed warns in the log of every rank and goes on with log."""

@@ -11,6 +11,7 @@ from dsguard.facts.values import is_number
 from dsguard.model.fact import Known, Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS, WARMUP_STEPS
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("total_steps",),
     oracle="the scheduler's learning rate at total_num_steps is below its maximum",
+    when=(Written("scheduler"),),
 )
 def warmup_longer_than_total(case: Case, report: Reporter) -> Iterator[Finding]:
     """Both counts as DeepSpeed gets them; an absent warm-up is 1000 steps long."""

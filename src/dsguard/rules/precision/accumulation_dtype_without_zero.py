@@ -11,6 +11,7 @@ from dsguard.facts.dtypes import canonical
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _KEY = "data_types.grad_accum_dtype"
     needs=("precision", "zero_stage"),
     oracle="deepspeed.initialize raises NotImplementedError: unsupported mix of model_dtype and "
     "grad_accum_dtype",
+    when=(Written(_KEY),),
 )
 def accumulation_dtype_without_zero(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 0 has one type for both; ZeRO's optimizers take another one."""

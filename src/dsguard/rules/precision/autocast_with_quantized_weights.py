@@ -12,6 +12,7 @@ from packaging.version import Version
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _SINCE = Version("0.17.2")
     since="0.1.0",
     oracle="deepspeed.initialize raises AssertionError: Cannot enable both torch autocast and "
     "zero quantized weights",
+    when=(Written("torch_autocast.enabled"), Written("zero_optimization.zero_quantized_weights")),
 )
 def autocast_with_quantized_weights(case: Case, report: Reporter) -> Iterator[Finding]:
     """Both switches as written."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.values import written
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ _SINCE = Version("0.17.2")
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the engine's autocast dtype is None, for which torch takes its own default",
+    when=(Written("torch_autocast.enabled"),),
 )
 def autocast_without_dtype(case: Case, report: Reporter) -> Iterator[Finding]:
     """The documentation names bfloat16 as the default; the code has none."""

@@ -8,6 +8,7 @@ from dsguard.facts.dtypes import canonical
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _KEYS = {
     since="0.1.0",
     needs=("precision",),
     oracle="the engine's communication_data_type or accumulation dtype is torch.float16",
+    when=(Is("precision", "bf16"), Written(*_KEYS)),
 )
 def fp16_gradients_in_bf16_training(case: Case, report: Reporter) -> Iterator[Finding]:
     """A value that bf16 can hold is infinite or 0 in fp16, and bf16 training scales no loss."""

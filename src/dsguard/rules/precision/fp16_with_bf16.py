@@ -8,6 +8,7 @@ from dsguard.facts.values import has
 from dsguard.model.fact import Conflict, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Disputed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises AssertionError: bfloat16 and fp16 modes cannot be simultaneously enabled",
+    when=(Disputed("precision"),),
 )
 def fp16_with_bf16(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report the second format, with the first as the reason."""

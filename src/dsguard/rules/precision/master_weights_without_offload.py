@@ -12,6 +12,7 @@ from dsguard.facts.values import written
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,7 @@ _COUNTS_WHEN_OFF_SINCE = Version("0.17.1")
     needs=("precision", "zero_stage", "offload_optimizer"),
     oracle="deepspeed.initialize raises AssertionError: Master weights feature requires ZeRO "
     "Offload with DeepSpeedCPUAdam",
+    when=(Is("zero_stage", 1, 2, 3), Written(*_KEYS)),
 )
 def master_weights_without_offload(case: Case, report: Reporter) -> Iterator[Finding]:
     """Without ZeRO it is refused earlier, as a combination of blocks."""

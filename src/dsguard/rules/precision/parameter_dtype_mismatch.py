@@ -10,6 +10,7 @@ from dsguard.facts.dtypes import canonical
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ _SINCE = Version("0.19.2")
     needs=("precision",),
     oracle="deepspeed.initialize raises AssertionError: data_types.param_dtype conflicts with the "
     "enabled precision mode",
+    when=(Written(_KEY),),
 )
 def parameter_dtype_mismatch(case: Case, report: Reporter) -> Iterator[Finding]:
     """The key repeats what the fp16 and bf16 blocks say; it switches nothing on."""

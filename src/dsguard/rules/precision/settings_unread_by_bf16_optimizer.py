@@ -8,6 +8,7 @@ from dsguard.facts.dtypes import canonical
 from dsguard.facts.values import written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ _UNREAD = {"overlap_comm": False, "reduce_bucket_size": 500_000_000}
     since="0.1.0",
     needs=("precision", "zero_stage", "offload_optimizer"),
     oracle="the engine's optimizer is BF16_Optimizer instead of DeepSpeedZeroOptimizer",
+    when=(Written("data_types.grad_accum_dtype"),),
 )
 def settings_unread_by_bf16_optimizer(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 1, bf16 and fp32 accumulation go to another optimizer than ZeRO's own."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.values import is_number, written
 from dsguard.model.finding import Because, Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     oracle="deepspeed.initialize raises AssertionError: lamb optimizer requires dynamic loss "
     "scaling",
+    when=(Written("fp16.loss_scale"), Written("optimizer.type")),
 )
 def static_loss_scale_with_lamb(case: Case, report: Reporter) -> Iterator[Finding]:
     """DeepSpeed looks at the number alone, even where fp16 is off."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Problems
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.INFO,
     since="0.1.0",
     oracle=None,
+    when=(Problems(ProblemKind.DEPRECATED_KEY),),
 )
 def deprecated_key(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report deprecated keys with their replacement."""

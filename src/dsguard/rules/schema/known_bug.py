@@ -8,6 +8,7 @@ from dsguard.facts.known_bugs import KNOWN_BUGS
 from dsguard.model.finding import Because, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Object
+from dsguard.rules.conditions import Given
 from dsguard.rules.schema._bug_facts import bug_facts
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     summary="a bug of the target release that shows with this config",
     severity=Severity.ERROR,
     since="0.1.0",
+    when=(Given("document"),),
 )
 def known_bug(case: Case, report: Reporter) -> Iterator[Finding]:
     """Go through the table; a row with an unknown fact says nothing."""

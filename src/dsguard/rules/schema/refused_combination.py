@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.model.fact import Conflict
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Problems, Weighs
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
 
@@ -25,6 +26,7 @@ _SECOND_PRECISION = ("/bf16/enabled", "/bfloat16/enabled")
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises AssertionError, ValueError or ValidationError",
+    when=(Weighs("precision"), Problems(ProblemKind.REFUSED_COMBINATION)),
 )
 def refused_combination(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report combinations that the config reader refuses."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Problems
 from dsguard.rules.schema._report import report_problems
 from dsguard.schema.problem import ProblemKind
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises DeepSpeedConfigError where it is refused",
+    when=(Problems(ProblemKind.REMOVED_KEY),),
 )
 def removed_key(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report keys that were removed at or before the target release."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Problems
 from dsguard.rules.schema._report import report_problems
 from dsguard.schema.problem import ProblemKind
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="strict blocks raise ValidationError: Extra inputs are not permitted; others ignore it",
+    when=(Problems(ProblemKind.TOO_NEW_KEY),),
 )
 def too_new_key(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report keys that came after the target release."""

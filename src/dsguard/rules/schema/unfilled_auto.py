@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.frontends.base import AUTO
+from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document, Object, dotted, join_pointer
+from dsguard.rules.conditions import Either, Is, Problems, Weighs
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises TypeError or ValueError where it is refused; pydantic blocks drop it",
+    when=(
+        Weighs("front_end"),
+        Either(Problems(ProblemKind.UNFILLED_AUTO), Is("front_end", *THROUGH_ACCELERATE)),
+    ),
 )
 def unfilled_auto(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report ``"auto"`` that the front end leaves in place, or that no trainer would fill."""

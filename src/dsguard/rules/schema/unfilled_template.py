@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Problems
 from dsguard.schema.problem import Problem, ProblemKind
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     severity=Severity.INFO,
     since="0.1.0",
     oracle="DeepSpeedConfig refuses most templates as they are",
+    when=(Given("document"), Problems(ProblemKind.PLACEHOLDER)),
 )
 def unfilled_template(case: Case, report: Reporter) -> Iterator[Finding]:
     """Say once that the placeholders were not judged; a script fills in its own values."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Problems
 from dsguard.rules.schema._report import report_problems
 from dsguard.schema.problem import ProblemKind
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the engine goes on with another value",
+    when=(Problems(ProblemKind.UNUSED_SETTING),),
 )
 def unused_setting(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report values that are accepted and do nothing."""

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.script._loop import (
     accumulation,
     actions,
@@ -45,6 +46,7 @@ LAST_ONLY_SINCE = Version("0.18.3")
     since="0.1.0",
     needs=("gradient_accumulation_steps", "zero_stage"),
     oracle="the update holds the last micro-batch only",
+    when=(Is("gradient_accumulation_steps", 1), Is("zero_stage", 1, 2)),
 )
 def accumulated_by_hand(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find windows of the script's own where DeepSpeed knows of none."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.script._accelerate import says_when, steps_the_engine
 from dsguard.rules.script._loop import (
     accumulation,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("gradient_accumulation_steps",),
     oracle="as many optimizer steps as micro-batches",
+    when=(Is("front_end", FrontEndName.ACCELERATE),),
 )
 def backward_outside_accumulate(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find loops that count windows, by the config or themselves, of which nobody tells."""
@@ -42,7 +45,7 @@ def backward_outside_accumulate(case: Case, report: Reporter) -> Iterator[Findin
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     steps = accumulation(case)
-    if steps is None or not steps_the_engine(case) or says_when(case):
+    if not steps_the_engine(case) or steps is None or says_when(case):
         return
     for action in actions(case, Does.BACKWARD, maker=Maker.ACCELERATE):
         if not runs_under_deepspeed(case, action.engine) or innermost(action) is None:

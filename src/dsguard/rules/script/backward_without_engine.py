@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.script._loop import (
     actions,
     is_alternative,
@@ -35,6 +36,7 @@ SUPPORTED_SINCE = Version("0.18.3")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="RuntimeError: Direct calls to tensor.backward() are not supported",
+    when=(Is("zero_stage", 0, 1, 2),),
 )
 def backward_without_engine(case: Case, report: Reporter) -> Iterator[Finding]:
     """Judge each ``loss.backward()`` by the release and the ZeRO stage."""

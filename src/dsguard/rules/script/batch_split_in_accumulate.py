@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.script._accelerate import follows_the_loader, steps_the_engine
 from dsguard.rules.script._loop import (
     accumulation,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("gradient_accumulation_steps",),
     oracle="the last batch of the loader takes n optimizer steps, every other one",
+    when=(Is("front_end", FrontEndName.ACCELERATE),),
 )
 def batch_split_in_accumulate(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``accumulate()`` in a loop over parts of a batch that a prepared loader gave."""
@@ -41,7 +44,7 @@ def batch_split_in_accumulate(case: Case, report: Reporter) -> Iterator[Finding]
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     steps = accumulation(case)
-    if steps is None or steps < 2 or not steps_the_engine(case) or not follows_the_loader(case):
+    if not steps_the_engine(case) or steps is None or steps < 2 or not follows_the_loader(case):
         return
     for action in actions(case, Does.BACKWARD, maker=Maker.ACCELERATE):
         if not runs_under_deepspeed(case, action.engine) or not inside(action, Context.ACCUMULATE):

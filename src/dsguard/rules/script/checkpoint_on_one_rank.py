@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import (
     actions,
     conditions,
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the rank that saves times out in a collective",
+    when=(Acts(Does.SAVE_CHECKPOINT),),
 )
 def checkpoint_on_one_rank(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``save_checkpoint`` under a condition that only one rank meets."""
-    if case.facts.value("world_size") == 1:
-        return
     yield from once(_findings(case, report))
 
 
@@ -45,6 +45,8 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
         alone = [c for c in conditions(action) if c.meaning is Meaning.FIRST_RANK and c.holds]
         others = actions(case, Does.SAVE_CHECKPOINT, engine=action.engine)
         if not alone or any(exclude_each_other(action, other) for other in others):
+            continue
+        if case.facts.value("world_size") == 1:
             continue
         yield report(
             action.location,

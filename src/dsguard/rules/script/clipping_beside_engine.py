@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts, Is
 from dsguard.rules.script._loop import actions, innermost, is_alternative, once, reasons, stage
 from dsguard.script.loop.description import Does, Maker
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage",),
     oracle="the parameters move as if nothing was clipped",
+    when=(Is("zero_stage", 1, 2, 3), Acts(Does.CLIP)),
 )
 def clipping_beside_engine(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``torch.nn.utils.clip_grad_norm_`` beside ``engine.backward`` under ZeRO."""

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loaders import training_loaders
 from dsguard.rules.script._loop import loop_of, number_of, once, reasons
 from dsguard.script.declaration import FromArgument
-from dsguard.script.loop.description import Maker
+from dsguard.script.loop.description import Does, Maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("micro_batch_size",),
     oracle="engine.train_micro_batch_size_per_gpu() is not the loader's batch",
+    when=(Acts(Does.FORWARD),),
 )
 def data_loader_size_differs(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the ``batch_size`` of the training loader with the micro batch."""
@@ -33,10 +35,8 @@ def data_loader_size_differs(case: Case, report: Reporter) -> Iterator[Finding]:
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     micro = case.facts.known("micro_batch_size")
-    if case.batch.failure is not None:
-        return
     for engine in loop_of(case).engines:
-        if engine.maker is not Maker.DEEPSPEED:
+        if engine.maker is not Maker.DEEPSPEED or case.batch.failure is not None:
             continue
         for loader in training_loaders(case, engine):
             given = loader.batch_size

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts, Weighs
 from dsguard.rules.script._loaders import training_loaders
 from dsguard.rules.script._loop import loop_of, once, reasons
-from dsguard.script.loop.description import Maker
+from dsguard.script.loop.description import Does, Maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("world_size",),
     oracle="both ranks train on the same samples",
+    when=(Weighs("data_parallel_size"), Acts(Does.FORWARD)),
 )
 def data_not_split(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find loaders over a whole dataset that feed an engine on several ranks."""
@@ -32,9 +34,9 @@ def data_not_split(case: Case, report: Reporter) -> Iterator[Finding]:
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     ranks = case.facts.value("data_parallel_size")
-    if not isinstance(ranks, int) or ranks < 2:
-        return
     for engine in loop_of(case).engines:
+        if not isinstance(ranks, int) or ranks < 2:
+            continue
         # Ranks that share a model (mpu, a pipeline) share its data as well.
         known = engine.complete and not engine.is_pipeline and "mpu" not in engine.passed
         if engine.maker is not Maker.DEEPSPEED or "training_data" in engine.passed or not known:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Is
 from dsguard.rules.script._loop import in_script, loop_of, once, reasons, stage
 from dsguard.script.declaration import Constant
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "front_end"),
     oracle="raises ValueError: DeepSpeed Zero-3 is not compatible with passing a `device_map`",
+    when=(Given("script"), Is("zero_stage", 3)),
 )
 def device_map_with_zero_3(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``from_pretrained(…, device_map=…)`` behind what tells transformers about ZeRO-3."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts, Weighs
 from dsguard.rules.script._loop import (
     accumulation,
     actions,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the optimizer steps n times less often than the loop asks for, or never",
+    when=(Weighs("gradient_accumulation_steps"), Acts(Does.STEP)),
 )
 def engine_stepped_on_own_boundary(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``engine.step()`` under a condition that its backward does not have."""

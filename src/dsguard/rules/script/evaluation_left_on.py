@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import actions, in_script, once, runs_under_deepspeed
 from dsguard.script.loop.description import Action, Around, Block, Does
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="the module trains with training == False",
+    when=(Acts(Does.EVAL_MODE),),
 )
 def evaluation_left_on(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``eval()`` in a loop that trains and never calls ``train()``."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import (
     accumulation,
     actions,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("gradient_accumulation_steps", "zero_stage"),
     oracle="the update holds the last micro-batch only",
+    when=(Acts(Does.ZERO_GRAD, Does.OPTIMIZER_ZERO_GRAD),),
 )
 def gradients_zeroed_per_micro_batch(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``zero_grad`` in the loop of the backward, where it clears what ZeRO keeps."""
@@ -40,9 +42,9 @@ def gradients_zeroed_per_micro_batch(case: Case, report: Reporter) -> Iterator[F
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     steps, level = accumulation(case), stage(case)
-    if steps is None or steps < 2 or level is None:
-        return
     for action in actions(case, Does.ZERO_GRAD, Does.OPTIMIZER_ZERO_GRAD, maker=Maker.DEEPSPEED):
+        if steps is None or steps < 2 or level is None:
+            continue
         engine, loop = action.engine, innermost(action)
         if not _clears(case, action, level) or owns_its_windows(case, engine):
             continue

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts, Weighs
 from dsguard.rules.script._loop import (
     accumulation,
     actions,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the parameters move by 1/n of what the loop without the division moves them",
+    when=(Weighs("gradient_accumulation_steps"), Acts(Does.BACKWARD)),
 )
 def loss_divided_by_hand(case: Case, report: Reporter) -> Iterator[Finding]:
     """Look at what the loss of each ``engine.backward`` was divided by on its way."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Is
 from dsguard.rules.script._loop import in_script, loop_of, once, reasons, stage
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "front_end"),
     oracle="the parameters of the loaded model are not partitioned",
+    when=(Given("script"), Is("zero_stage", 3)),
 )
 def model_loaded_before_training_arguments(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the order of ``from_pretrained`` and what tells transformers about ZeRO-3."""

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts, Is
 from dsguard.rules.script._loop import actions, asks_about_zero, once, reasons, release, stage
 from dsguard.script.loop.description import Does, Maker
 
@@ -28,6 +29,7 @@ COALESCE_SINCE = Version("0.19.2")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="raises AssertionError: no_sync context manager is incompatible",
+    when=(Is("zero_stage", 2, 3), Acts(Does.NO_SYNC)),
 )
 def no_sync_with_partitioned_gradients(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``engine.no_sync()`` where gradients are partitioned."""
@@ -36,10 +38,10 @@ def no_sync_with_partitioned_gradients(case: Case, report: Reporter) -> Iterator
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     level = stage(case)
-    if level not in (2, 3) or release(case) < NO_SYNC_SINCE:
+    if level not in (2, 3):
         return
     for action in actions(case, Does.NO_SYNC, maker=Maker.DEEPSPEED):
-        if asks_about_zero(action):
+        if asks_about_zero(action) or release(case) < NO_SYNC_SINCE:
             continue
         other = (
             "use engine.coalesce_grad_reduction(), which defers the reduction at every stage"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import actions, innermost, is_alternative, once, reasons, stage
 from dsguard.script.loop.description import Action, Does, Maker, Whose
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="no parameter moves, or KeyError: 0",
+    when=(Acts(Does.OPTIMIZER_STEP),),
 )
 def optimizer_stepped_directly(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find loops with ``engine.backward`` and ``optimizer.step`` but without ``engine.step``."""

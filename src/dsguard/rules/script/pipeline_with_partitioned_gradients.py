@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Pipelined
 from dsguard.rules.script._loop import asks_about_zero, loop_of, once, reasons, stage
 from dsguard.script.loop.description import Maker
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage",),
     oracle="raises AssertionError: ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism",
+    when=(Is("zero_stage", 2, 3), Pipelined()),
 )
 def pipeline_with_partitioned_gradients(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find pipelines that ``deepspeed.initialize`` is given where gradients are partitioned."""

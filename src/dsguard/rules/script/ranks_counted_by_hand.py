@@ -8,6 +8,7 @@ from dsguard.facts.script_config import config_of_script
 from dsguard.model.fact import Known
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given
 from dsguard.rules.script._loop import once, reasons
 from dsguard.script.loop.description import Counted
 
@@ -28,6 +29,7 @@ _EQUATION = (*_KEYS, "train_micro_batch_size_per_gpu")
     since="0.1.0",
     needs=("data_parallel_size", "world_size"),
     oracle="raises AssertionError: Check batch related parameters",
+    when=(Given("script"),),
 )
 def ranks_counted_by_hand(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``torch.cuda.device_count()`` on several machines, and all ranks where some share."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given
 from dsguard.rules.script._loop import loop_of, once
 from dsguard.script.loop.description import Engine, Maker
 
@@ -34,6 +35,7 @@ _ALSO = re.compile(r"wrap|group|prepare", re.I)
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises ValueError: too many values to unpack",
+    when=(Given("script"),),
 )
 def returns_mixed_up(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the names that the result is unpacked into with what they get."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.model.fact import Known
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import actions, in_script, innermost, is_alternative, once, reasons
 from dsguard.script.loop.description import Does, Engine, Maker, Whose
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the learning rate is further along its schedule than the steps that were taken",
+    when=(Acts(Does.SCHEDULER_STEP),),
 )
 def scheduler_stepped_beside_engine(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find steps of the engine's own scheduler in the loop of ``engine.step()``."""

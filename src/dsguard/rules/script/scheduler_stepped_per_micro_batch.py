@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import (
     accumulation,
     actions,
@@ -35,6 +36,7 @@ _PER_BATCH = ("len(", "batch", "iter", "micro", "accum", "gas")
     since="0.1.0",
     needs=("gradient_accumulation_steps",),
     oracle="the schedule is n times further than the optimizer's steps",
+    when=(Acts(Does.SCHEDULER_STEP),),
 )
 def scheduler_stepped_per_micro_batch(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find schedulers that the engine does not know, stepped beside every backward."""
@@ -43,9 +45,9 @@ def scheduler_stepped_per_micro_batch(case: Case, report: Reporter) -> Iterator[
 
 def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     steps = accumulation(case)
-    if steps is None or steps < 2:
-        return
     for action in actions(case, Does.SCHEDULER_STEP):
+        if steps is None or steps < 2:
+            continue
         engine, loop = action.engine, innermost(action)
         if action.whose is not Whose.OWN or not runs_under_deepspeed(case, engine):
             continue

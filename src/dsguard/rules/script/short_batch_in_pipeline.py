@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.values import written
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Pipelined
 from dsguard.rules.script._loop import actions, in_script, loop_of, number_of, once
 from dsguard.script.loop.description import Does, Engine, Loader
 
@@ -25,6 +26,7 @@ _KEY = "dataloader_drop_last"
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="RuntimeError: The size of tensor a (4) must match the size of tensor b (2)",
+    when=(Pipelined(),),
 )
 def short_batch_in_pipeline(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find loaders without ``drop_last=True`` whose batches a pipeline passes on."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Either, Is, Weighs
 from dsguard.rules.script._accelerate import steps_the_engine
 from dsguard.rules.script._loop import (
     accumulation,
@@ -38,6 +40,11 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="the update holds the second loss only; Accelerate takes two steps",
+    when=(
+        Weighs("front_end", "zero_stage", "gradient_accumulation_steps"),
+        Either(Is("front_end", FrontEndName.ACCELERATE), Is("gradient_accumulation_steps", 1)),
+        Either(Is("front_end", FrontEndName.ACCELERATE), Is("zero_stage", 1, 2)),
+    ),
 )
 def two_backwards_per_step(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find two backwards of one engine in a row, with no step between them."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import actions, once, runs_under_deepspeed
 from dsguard.script.loop.description import Does, Maker
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="warns: Joining uneven inputs is only supported for multi-GPU training",
+    when=(Acts(Does.JOIN_UNEVEN),),
 )
 def uneven_inputs_not_joined(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``join_uneven_inputs`` of an accelerator that runs DeepSpeed."""

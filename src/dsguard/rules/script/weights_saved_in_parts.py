@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Acts, Is
 from dsguard.rules.script._loop import (
     actions,
     asks_about_zero,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage",),
     oracle="the tensors in the saved file have no elements",
+    when=(Is("zero_stage", 3), Acts(Does.SAVE_WEIGHTS)),
 )
 def weights_saved_in_parts(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``torch.save`` and ``save_pretrained`` of weights that are not gathered."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.launch.context import LauncherName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Given, Written
 from dsguard.rules.zero._settings import place, switch
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _KEY = "autotuning.enabled"
     severity=Severity.INFO,
     since="0.1.0",
     oracle="the engine never asks for autotuning.enabled",
+    when=(Given("launch"), Written(_KEY)),
 )
 def autotuning_not_started(case: Case, report: Reporter) -> Iterator[Finding]:
     """The launcher decides by its own option."""

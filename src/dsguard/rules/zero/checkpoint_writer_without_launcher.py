@@ -10,6 +10,7 @@ from dsguard.facts.values import block, pointer_of
 from dsguard.launch.context import LauncherName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import release
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _SINCE = Version("0.17.1")
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises KeyError: 'CROSS_SIZE'",
+    when=(Written(_KEY),),
 )
 def checkpoint_writer_without_launcher(case: Case, report: Reporter) -> Iterator[Finding]:
     """Its presence alone switches the checkpoint engine."""

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import number, place, release, switch
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _SINCE = Version("0.19.3")
     since="0.1.0",
     needs=("world_size",),
     oracle="deepspeed.initialize raises ValueError: autoep_size ... must divide the stage size",
+    when=(Written(_SIZE),),
 )
 def expert_parallel_not_dividing_world(case: Case, report: Reporter) -> Iterator[Finding]:
     """What does not divide all ranks does not divide those of a pipeline stage either."""

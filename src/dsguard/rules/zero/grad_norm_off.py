@@ -10,6 +10,7 @@ from dsguard.facts.values import is_number
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 from dsguard.rules.zero._settings import OFFLOADED, place, release, stage_of, switch, zero
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _SINCE = Version("0.19.7")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises ValueError: ...compute_grad_norm=false requires",
+    when=(Is("zero_stage", 1, 2), Written(_KEY)),
 )
 def grad_norm_off(case: Case, report: Reporter) -> Iterator[Finding]:
     """An absent gradient_clipping is 1.0 in every release that knows the key."""

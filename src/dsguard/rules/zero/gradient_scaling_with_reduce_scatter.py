@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 from dsguard.rules.zero._settings import (
     number,
     place,
@@ -34,6 +35,7 @@ _PRESCALE = "prescale_gradients"
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises AssertionError: ... is not yet supported",
+    when=(Is("zero_stage", 2, 3), Written(_FACTOR, _PRESCALE)),
 )
 def gradient_scaling_with_reduce_scatter(case: Case, report: Reporter) -> Iterator[Finding]:
     """Both keys move the division by the world size before the reduction."""

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import number, place, release, stage_of, zero
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _SINCE = Version("0.10.0")
     since="0.1.0",
     needs=("zero_stage", "world_size"),
     oracle="deepspeed.utils.groups raises AssertionError: 24 is not divisible by 16",
+    when=(Written(_SIZE),),
 )
 def hpz_not_dividing_world(case: Case, report: Reporter) -> Iterator[Finding]:
     """A size above the world is cut to it and works."""

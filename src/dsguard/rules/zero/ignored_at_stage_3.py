@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 from dsguard.rules.zero._settings import place, stage_of, stage_reason, switch, zero
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _DEFAULTS = {"round_robin_gradients": False, "ignore_unused_parameters": True}
     since="0.1.0",
     needs=("zero_stage",),
     oracle="the engine builds DeepSpeedZeroOptimizer_Stage3, which is not told of them",
+    when=(Is("zero_stage", 3), Written(*map(zero, _DEFAULTS))),
 )
 def ignored_at_stage_3(case: Case, report: Reporter) -> Iterator[Finding]:
     """Only a value that differs from the default asks for something."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.zero._settings import (
     named_optimizer,
     reason,
@@ -37,6 +38,7 @@ _SINCE = Version("0.18.9")
     since="0.1.0",
     needs=("zero_stage", "optimizer"),
     oracle="deepspeed.initialize raises ValueError: Muon and reduce scatter cannot",
+    when=(Is("zero_stage", 3), Is("optimizer", "muon")),
 )
 def muon_with_reduce_scatter(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 1 and 2 take Muon as it is."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.zero._settings import stage_of, stage_reason
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "offload_optimizer"),
     oracle="the engine builds DeepSpeedCPUAdam and never looks at nvme_path",
+    when=(Is("offload_optimizer", "nvme"),),
 )
 def nvme_below_stage_3(case: Case, report: Reporter) -> Iterator[Finding]:
     """The states land in CPU memory, which may not hold them."""

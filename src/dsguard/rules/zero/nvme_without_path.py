@@ -8,6 +8,7 @@ from dsguard.facts.values import written
 from dsguard.model.fact import Known
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Either, Is
 from dsguard.rules.zero._settings import stage_of, stage_reason, zero
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _BLOCKS: tuple[Literal["offload_optimizer", "offload_param"], ...] = (
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises TypeError or AssertionError over the missing path",
+    when=(Is("zero_stage", 3), Either(*(Is(name, "nvme") for name in _BLOCKS))),
 )
 def nvme_without_path(case: Case, report: Reporter) -> Iterator[Finding]:
     """Each of the two blocks has a path of its own; `"auto"` is another rule's matter."""

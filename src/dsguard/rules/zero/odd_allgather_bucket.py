@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.values import written
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import number, place, stage_of, stage_reason, zero
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _SIZE = zero("allgather_bucket_size")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises AssertionError: allgather_bucket_size must be",
+    when=(Written(_SIZE),),
 )
 def odd_allgather_bucket(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 1 and 2 align the partitions they gather to two elements."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.zero._settings import OFFLOADED, stage_of, stage_reason
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "offload_param"),
     oracle="the engine builds the same optimizer as without the block",
+    when=(Is("offload_param", *OFFLOADED),),
 )
 def offload_param_below_stage_3(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report the device of the block, or the old switch that stands for it."""

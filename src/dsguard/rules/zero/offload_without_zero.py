@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.model.fact import Known
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.zero._settings import (
     CPU_CLASSES,
     OFFLOADED,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "offload_optimizer"),
     oracle="the engine builds DeepSpeedCPUAdam at stage 0 and no ZeRO optimizer around it",
+    when=(Is("zero_stage", 0), Is("offload_optimizer", *OFFLOADED)),
 )
 def offload_without_zero(case: Case, report: Reporter) -> Iterator[Finding]:
     """Worse than ignored where the config names an optimizer that has a CPU class."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import trust_in_blocks
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import (
     OFFLOADED,
     named_optimizer,
@@ -40,6 +41,7 @@ _SINCE = Version("0.12.3")
     since="0.1.0",
     needs=("zero_stage", "offload_optimizer", "optimizer"),
     oracle="deepspeed.initialize raises AssertionError: Hybrid Optimizer Only Supports",
+    when=(Written(_RATIO),),
 )
 def partial_offload_optimizer(case: Case, report: Reporter) -> Iterator[Finding]:
     """Adam and AdamW are built as DeepSpeedCPUAdam unless torch_adam says otherwise."""

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 from dsguard.rules.zero._settings import place, reason, release, stage_of, switch, zero
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _SINCE = Version("0.10.0")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises AssertionError: when enable all_to_all_reduce",
+    when=(Is("zero_stage", 3), Written(_QUANTIZED)),
 )
 def quantized_gradients_without_reduce_scatter(case: Case, report: Reporter) -> Iterator[Finding]:
     """The quantized all-to-all takes the place of the reduce-scatter."""

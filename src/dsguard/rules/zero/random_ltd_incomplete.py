@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.facts.values import block, has, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import reason, switch
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _READ_OF_SCHEDULE = ("min_value", "max_value", "schedule_config", "schedule_type
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises KeyError",
+    when=(Written(f"{_BLOCK}.enabled"),),
 )
 def random_ltd_incomplete(case: Case, report: Reporter) -> Iterator[Finding]:
     """The switches around the block are not asked."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.values import has, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import number, release, stage_of, stage_reason, switch, zero
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ _FEATURES: dict[str, Callable[[Case, str], bool]] = {
     since="0.1.0",
     needs=("zero_stage",),
     oracle="the engine builds an optimizer that is never told of them",
+    when=(Written(*map(zero, (*_FEATURES, *_TUNING))),),
 )
 def stage_3_setting_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
     """A feature that is asked for is worth more than a number that waits for its stage."""
-    if stage_of(case) == 3 or case.document is None:
+    if case.document is None or stage_of(case) == 3:
         return
     features = [key for key, on in _FEATURES.items() if on(case, zero(key))]
     tuning = [key for key in _TUNING if has(case.document, zero(key))]

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import (
     OFFLOADED,
     place,
@@ -36,13 +37,14 @@ _SINCE = Version("0.18.0")
     since="0.1.0",
     needs=("zero_stage", "offload_optimizer"),
     oracle="the engine builds the plain ZeRO optimizer",
+    when=(Written(_KEY),),
 )
 def super_offload_below_stage_3(case: Case, report: Reporter) -> Iterator[Finding]:
     """The optimizer is offloaded all the same, in the ordinary way."""
+    if switch(case, _KEY, False) is not True:
+        return
     device = case.facts.known("offload_optimizer")
     if stage_of(case) == 3 or device.value not in OFFLOADED or release(case) < _SINCE:
-        return
-    if switch(case, _KEY, False) is not True:
         return
     yield report(
         place(case, _KEY),

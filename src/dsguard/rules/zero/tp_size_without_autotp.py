@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.values import written
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import number, place, reason, release
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _SINCE = Version("0.16.4")
     severity=Severity.WARNING,
     since="0.1.0",
     oracle="engine.autotp_size() is 0",
+    when=(Written(_SIZE),),
 )
 def tp_size_without_autotp(case: Case, report: Reporter) -> Iterator[Finding]:
     """The engine asks for autotp_size alone."""

@@ -10,6 +10,7 @@ from dsguard.facts.values import written
 from dsguard.frontends.base import AUTO
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import place, release
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _SINCE = Version("0.19.3")
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="deepspeed.initialize raises ValueError: ... is not one of the valid logging levels",
+    when=(Written(_KEY),),
 )
 def unknown_log_level(case: Case, report: Reporter) -> Iterator[Finding]:
     """The level is looked up when the engine starts."""

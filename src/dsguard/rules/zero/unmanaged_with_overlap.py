@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import (
     place,
     reason,
@@ -38,6 +39,7 @@ _SINCE = Version("0.19.4")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises AssertionError: managed_gradient_accumulation",
+    when=(Written(_KEY),),
 )
 def unmanaged_with_overlap(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 3 overlaps by default and takes it."""

@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is
 from dsguard.rules.zero._settings import (
     named_optimizer,
     release,
@@ -53,15 +54,16 @@ _ONE_BIT_UNTIL = Version("0.19.7")
     since="0.1.0",
     needs=("zero_stage", "optimizer"),
     oracle="deepspeed.initialize raises AssertionError: You are using an untested ZeRO Optimizer",
+    when=(Is("optimizer", *sorted(name.lower() for name in _OF_TORCH), "lamb", *_ONE_BIT),),
 )
 def untested_optimizer(case: Case, report: Reporter) -> Iterator[Finding]:
     """Only names that are sure to be refused; a name nobody knows is another matter."""
-    if stage_of(case) == 0 or switch(case, _ALLOW, False) is not False:
-        return
     optimizer = case.facts.known("optimizer")
-    name = optimizer.value
+    name = optimizer.value if isinstance(optimizer.value, str) else ""
     one_bit = named_optimizer(case) in _ONE_BIT and release(case) < _ONE_BIT_UNTIL
     if name not in _OF_TORCH and named_optimizer(case) != "lamb" and not one_bit:
+        return
+    if stage_of(case) == 0 or switch(case, _ALLOW, False) is not False:
         return
     if optimizer.origin.location is None:
         return

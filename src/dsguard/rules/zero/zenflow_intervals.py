@@ -10,6 +10,7 @@ from dsguard.facts.values import block, written
 from dsguard.frontends.base import AUTO
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import place, reason, release, stage_of, zero
 
 if TYPE_CHECKING:
@@ -33,10 +34,11 @@ _SINCE = Version("0.17.5")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises Warning or ValueError over select_interval",
+    when=(Written(_ZENFLOW),),
 )
 def zenflow_intervals(case: Case, report: Reporter) -> Iterator[Finding]:
     """Absent keys are `"auto"`; the epoch strategy counts in steps only once data is loaded."""
-    if stage_of(case) == 0 or not block(case.document, _ZENFLOW) or release(case) < _SINCE:
+    if not block(case.document, _ZENFLOW) or stage_of(case) == 0 or release(case) < _SINCE:
         return
     strategy, select, update = (
         given.value if (given := written(case.document, key)) is not None else AUTO

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import place, reason, release, stage_of, switch, zero
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ _SINCE = Version("0.17.5")
     since="0.1.0",
     needs=("zero_stage",),
     oracle="deepspeed.initialize raises AssertionError: offload selective optimizer ",
+    when=(Written(_OFFLOAD),),
 )
 def zenflow_offload_without_overlap(case: Case, report: Reporter) -> Iterator[Finding]:
     """The key is about the states of the important columns, beside offload_optimizer."""
     stage = stage_of(case)
-    if stage == 0 or switch(case, _OFFLOAD, False) is not True or release(case) < _SINCE:
+    if switch(case, _OFFLOAD, False) is not True or stage == 0 or release(case) < _SINCE:
         return
     # DeepSpeed's own default overlaps at stage 3 only.
     if switch(case, _OVERLAP, stage == 3) is not False:

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import number, place, release, stage_of, zero
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ _SINCE = Version("0.17.5")
     since="0.1.0",
     needs=("zero_stage", "gradient_accumulation_steps"),
     oracle="engine.gradient_accumulation_steps() is update_interval",
+    when=(Written(_UPDATE),),
 )
 def zenflow_overwrites_accumulation(case: Case, report: Reporter) -> Iterator[Finding]:
     """Nothing in the log says that the number changed."""
-    if stage_of(case) not in (1, 2) or release(case) < _SINCE:
-        return
     interval, steps = number(case, _UPDATE), case.facts.known("gradient_accumulation_steps")
     if interval is None or interval < 1 or interval == steps.value:
+        return
+    if stage_of(case) not in (1, 2) or release(case) < _SINCE:
         return
     yield report(
         place(case, _UPDATE),

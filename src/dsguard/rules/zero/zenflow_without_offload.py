@@ -9,6 +9,7 @@ from packaging.version import Version
 from dsguard.facts.values import block, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Written
 from dsguard.rules.zero._settings import OFFLOADED, release, stage_of, stage_reason, zero
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _SINCE = Version("0.17.5")
     since="0.1.0",
     needs=("zero_stage", "offload_optimizer"),
     oracle="deepspeed.initialize raises ValueError: Zenflow must be used with cpu offload",
+    when=(Written(_ZENFLOW),),
 )
 def zenflow_without_offload(case: Case, report: Reporter) -> Iterator[Finding]:
     """Stage 3 is not judged: its ZenFlow runs on CUDA only."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules.conditions import Is, Written
 from dsguard.rules.zero._settings import (
     place,
     reason,
@@ -38,6 +39,7 @@ _SPELLINGS = (
     since="0.1.0",
     needs=("zero_stage", "front_end"),
     oracle="engine.zero_gather_16bit_weights_on_model_save() is false",
+    when=(Is("zero_stage", 3), Written(*_SPELLINGS)),
 )
 def zero3_save_without_gather(case: Case, report: Reporter) -> Iterator[Finding]:
     """Only a written false; many configs lack the key and never save whole weights."""

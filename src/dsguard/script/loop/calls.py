@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
-from dsguard.script.loop.built import plugin_config, registered_config, strategy_config
 from dsguard.script.loop.description import (
     Config,
     Context,
@@ -77,7 +76,10 @@ _CONFIG_TAKERS: Mapping[str, tuple[str, ...]] = {
     "HfDeepSpeedConfig": ("config_file_or_dict", "0"),
     "HfTrainerDeepSpeedConfig": ("config_file_or_dict", "0"),
 }
-_RANKED = re.compile(r"rank|world|shard|worker|split_dataset|process_index|num_processes", re.I)
+_RANKED = (
+    "rank", "world", "shard", "worker", "split_dataset", "process_index", "num_processes",
+)  # fmt: skip
+"""What the text of something that differs between ranks is written with."""
 
 
 def bound(
@@ -245,7 +247,7 @@ class LibraryCalls:
     ) -> Made:
         texts = [module.places.excerpt(at) for at in node.args]
         texts += [module.places.excerpt(keyword.value) for keyword in node.keywords]
-        by_rank = any(map(_RANKED.search, texts)) or any(
+        by_rank = any(map(_speaks_of_ranks, texts)) or any(
             isinstance(value, Rank) or (isinstance(value, Made) and value.by_rank)
             for value in arguments.all
         )
@@ -255,7 +257,7 @@ class LibraryCalls:
             arguments.positional,
             dict(arguments.keywords),
             {k.arg: module.places.excerpt(k.value) for k in node.keywords if k.arg},
-            by_rank=by_rank or any(k.arg and _RANKED.search(k.arg) for k in node.keywords),
+            by_rank=by_rank or any(k.arg and _speaks_of_ranks(k.arg) for k in node.keywords),
         )
 
     def _loader(
@@ -333,6 +335,8 @@ class LibraryCalls:
         self, node: ast.Call, arguments: Arguments, module: LocalModule, of: str
     ) -> None:
         """A config that is built of other arguments, as without ``config=``."""
+        from dsguard.script.loop.built import plugin_config, strategy_config
+
         build = {"DeepSpeedPlugin": plugin_config, "DeepSpeedStrategy": strategy_config}.get(of)
         if build is None or arguments.starred or arguments.positional:
             return
@@ -345,6 +349,8 @@ class LibraryCalls:
         """``Trainer(strategy="deepspeed_stage_2")``."""
         value, at = bound(node, arguments, ()).get("strategy", (None, node))
         if isinstance(value, Constant) and isinstance(value.value, str):
+            from dsguard.script.loop.built import registered_config
+
             made = registered_config(value.value, at, module)
             if made is not None:
                 self._notes.add_config(Config(made.location, literal=made))
@@ -443,6 +449,10 @@ def _each(values: Sequence[Any]) -> list[Any]:
     return found
 
 
+def _speaks_of_ranks(text: str) -> bool:
+    return any(word in text.lower() for word in _RANKED)
+
+
 _WHOLE = frozenset({"torch", "torchvision", "datasets", "sklearn"})
 
 
@@ -455,11 +465,11 @@ def _may_be_part(dataset: Any, loader: Made) -> bool:
         return (
             not whole
             or dataset.by_rank
-            or bool(_RANKED.search(texts))
+            or _speaks_of_ranks(texts)
             or any(_may_be_part(value, loader) for value in parts)
         )
     of = getattr(dataset, "of", None)
     if of is not None and hasattr(of, "scope"):
         text = of.scope.module.places.text(of.node)
-        return bool(_RANKED.search(text)) or "Iterable" in text
+        return _speaks_of_ranks(text) or "Iterable" in text
     return True

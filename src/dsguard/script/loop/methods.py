@@ -64,12 +64,12 @@ _COUNTS = frozenset(
     }
 )
 _ENGINE_RANKS = frozenset({"global_rank", "local_rank"})
-_FIRST_RANK_NAMES = re.compile(
+_FIRST_RANK_NAMES = (
     r"_?(?:is_)?(?:world_process_zero|global_zero|main_process|local_main_process|rank_?(?:0|zero)"
     r"|local_process_zero|main_rank|master_process|main|master)(?:_process)?"
 )
 _READS = frozenset({"keys", "values", "items", "copy", "get"})
-_SCHEDULERS = re.compile(r"lr_scheduler\.|schedul", re.I)
+_SCHEDULERS = r"(?i)lr_scheduler\.|schedul"
 _PART = frozenset({"shard", "filter", "select", "skip", "take", "split_by_node"})
 
 
@@ -80,7 +80,7 @@ def last_name(node: ast.expr) -> str:
 
 def is_first_rank_name(name: str) -> bool:
     """Whether a function or attribute of this name asks whether this is the first process."""
-    return _FIRST_RANK_NAMES.fullmatch(name.lower()) is not None
+    return re.fullmatch(_FIRST_RANK_NAMES, name.lower()) is not None
 
 
 class Methods:
@@ -372,7 +372,7 @@ class Methods:
     def _made_method(
         self, node: ast.Call, receiver: Made, name: str, arguments: Arguments, module: LocalModule
     ) -> Any:
-        if name == "step" and _SCHEDULERS.search(receiver.name):
+        if name == "step" and re.search(_SCHEDULERS, receiver.name):
             engine = self._notes.optimizer_of(receiver)
             passed = {
                 key: Given(Constant(text), receiver.location, text)
@@ -433,7 +433,7 @@ def _kind(value: Any, node: ast.expr) -> str:
     if isinstance(value, Made):
         if value.loader is not None:
             return "loader"
-        if _SCHEDULERS.search(value.name):
+        if re.search(_SCHEDULERS, value.name):
             return "scheduler"
         if "optim" in value.name.lower() or value.last.endswith(("Adam", "AdamW", "SGD")):
             return "optimizer"
