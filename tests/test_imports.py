@@ -128,6 +128,55 @@ def test_releases_are_looked_up_without_importing_much(tmp_path: Path) -> None:
     assert not slow & set(run(program, tmp_path).split())
 
 
+def test_a_check_imports_no_rule_that_has_nothing_to_look_at() -> None:
+    """The story has fp16, ZeRO-3 and offload, and a loop that no rule of these families is about;
+    neither is there a scheduler, nor a trainer, nor trouble with the launch.
+    """
+    launch = (STORY / "launch.txt").read_text().split()
+    assert rules_of("check", "ds_config.json", "--", *launch) == {
+        "batch": {"_numbers", "accumulation_ignored", "loader_batch_differs"},
+        "schema": {"_bug_facts", "known_bug"},
+        "script": {
+            "_loaders",
+            "_loop",
+            "data_loader_size_differs",
+            "data_not_split",
+            "engine_stepped_on_own_boundary",
+            "loss_divided_by_hand",
+            "ranks_counted_by_hand",
+            "returns_mixed_up",
+        },
+    }
+
+
+def test_a_check_of_a_config_alone_imports_few_rules() -> None:
+    assert rules_of("check", "ds_config.json") == {
+        "batch": {"world_size_unknown"},
+        "schema": {"_bug_facts", "known_bug"},
+    }
+
+
+@pytest.mark.parametrize("command", ["rules", "explain DSG203"])
+def test_what_is_said_of_the_rules_imports_none(command: str) -> None:
+    assert rules_of(*command.split()) == {}
+
+
+def rules_of(*arguments: str) -> dict[str, set[str]]:
+    """The modules of rules that a command imports, by family."""
+    program = (
+        f"import sys; sys.argv = ['dsguard', *{arguments!r}]\n"
+        "from dsguard.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(*(name for name in sys.modules if name.startswith('dsguard.rules.')))"
+    )
+    families: dict[str, set[str]] = {}
+    for name in run(program, STORY).splitlines()[-1].split():
+        _, _, family, *module = name.split(".")
+        if module:
+            families.setdefault(family, set()).update(module)
+    return families
+
+
 def test_the_version_imports_no_command() -> None:
     program = (
         "import sys; sys.argv = ['dsguard', '--version']\n"

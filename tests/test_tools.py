@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
+import rule_modules
+from dsguard.model.rule import Rule
+from dsguard.rules import all_rules, rule_of
+from dsguard.rules.conditions import Condition
 from tests.conftest import ROOT
 
 
@@ -17,6 +25,49 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_generated_files_are_up_to_date() -> None:
     done = run("tools/generate.py", "--check")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_index_of_the_rules_is_what_their_modules_say() -> None:
+    """What stands in the index and not in a module would be asked for, and the other way round."""
+    index = (ROOT / rule_modules.INDEX).read_text(encoding="utf-8")
+    assert index == rule_modules.index_of_rules(), "run: python tools/generate.py"
+
+
+def test_the_index_holds_what_the_modules_hold() -> None:
+    """Members of enums stand in the index by their values, which have to compare equal."""
+    for indexed, rule in zip(all_rules(), rule_modules.linter_rules(), strict=True):
+        assert indexed.module == rule.module
+        assert replace(indexed.meta, when=()) == replace(rule.meta, when=())
+        assert [same(one) for one in indexed.meta.when] == [same(one) for one in rule.meta.when]
+
+
+def same(condition: Any) -> Any:
+    """A condition as something that compares."""
+    if isinstance(condition, Condition):
+        return (type(condition), tuple(same(name) for name in condition.names))
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"code": "DSG2"}, "three digits"),
+        ({"code": "DSG899"}, "the family script"),
+        ({"slug": "Two_words"}, "kebab-case"),
+        ({"code": "DSG202"}, "share a code"),
+    ],
+)
+def test_a_rule_under_a_wrong_name_is_not_indexed(
+    changed: dict[str, str], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed_rule(module: str) -> Rule[Any]:
+        rule = rule_of(module)
+        wrong = replace(rule, meta=replace(rule.meta, **changed))
+        return wrong if rule.meta.code == "DSG201" else rule
+
+    monkeypatch.setattr(rule_modules, "rule_of", changed_rule)
+    with pytest.raises(RuntimeError, match=why):
+        rule_modules.linter_rules.__wrapped__()
 
 
 def test_a_new_rule_may_not_take_a_name_that_is_taken() -> None:

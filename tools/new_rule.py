@@ -3,6 +3,7 @@
     python tools/new_rule.py stale-total --family batch
 
 Everything it writes fails a test until it is filled in, so that nothing of it can be forgotten.
+Then `python tools/generate.py` puts the rule into the index and its page into the documentation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from pathlib import Path
 
 from dsguard.model.rule import FAMILIES
-from dsguard.rules import all_rules
+from rule_modules import linter_rules
 
 ROOT = Path(__file__).parent.parent
 
@@ -87,7 +88,7 @@ def main() -> int:
     args = parser.parse_args()
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", args.slug):
         parser.error(f"a slug is kebab-case, not {args.slug!r}")
-    if any(rule.meta.slug == args.slug for rule in all_rules()):
+    if any(rule.meta.slug == args.slug for rule in linter_rules()):
         parser.error(f"there is a rule {args.slug}")
     stem = args.slug.replace("-", "_")
     code = next_code(args.family)
@@ -116,7 +117,7 @@ def main() -> int:
 def next_code(family: str) -> str:
     """The first free code of a family; codes are never used again."""
     digit = next(digit for digit, name in FAMILIES.items() if name == family)
-    taken = [int(rule.meta.code[4:]) for rule in all_rules() if rule.meta.family == family]
+    taken = [int(rule.meta.code[4:]) for rule in linter_rules() if rule.meta.family == family]
     return f"DSG{digit}{max(taken, default=0) + 1:02}"
 
 

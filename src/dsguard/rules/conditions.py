@@ -52,12 +52,12 @@ class Either(Condition):
 
 
 class Given(Condition):
-    """The case has these attributes: a document, a launch, a script."""
+    """The case, or one of its parts, has these attributes: a document, a launch, a script."""
 
     __slots__ = ()
 
     def met(self, case: Case) -> bool:
-        return all(getattr(case, name) is not None for name in self.names)
+        return all(attrgetter(name)(case) is not None for name in self.names)
 
 
 class Without(Condition):
@@ -141,6 +141,18 @@ class Listed(Condition):
     def met(self, case: Case) -> bool:
         document = case.document
         return document is not None and not isinstance(document.root, Object)
+
+
+class Repeats(Condition):
+    """A key is written twice in one object of the config."""
+
+    __slots__ = ()
+
+    def met(self, case: Case) -> bool:
+        document = case.document
+        return document is not None and any(
+            True for _, node in document.objects() for _ in node.duplicates()
+        )
 
 
 class Deviates(Condition):

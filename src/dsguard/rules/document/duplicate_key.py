@@ -10,6 +10,7 @@ from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Document, Member, Node, Object, join_pointer, same_value
 from dsguard.reading.editing import remove_member
+from dsguard.rules.conditions import Repeats, Weighs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     severity=Severity.ERROR,
     since="0.1.0",
     oracle="raises ValueError: Duplicate keys in DeepSpeed config",
+    when=(Weighs("front_end"), Repeats()),
 )
 def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report each repetition, with the first one as the reason."""

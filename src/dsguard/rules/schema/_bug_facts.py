@@ -4,41 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
-
 from dsguard.facts.dtypes import canonical
 from dsguard.facts.target import release_beside
-from dsguard.facts.values import written
+from dsguard.facts.values import as_switch, written
 from dsguard.model.fact import Candidate, Known, Origin, OriginKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dsguard.facts.case import Case
-    from dsguard.facts.known_bugs import BugFact
+    from dsguard.facts.known_bugs import BugFact, KnownBug
 
-_SWITCH = TypeAdapter(bool)
 _PACKAGES: dict[BugFact, str] = {
     "transformers_version": "transformers",
     "accelerate_version": "accelerate",
 }
 
 
-def bug_facts(case: Case) -> dict[BugFact, Candidate]:
-    """Every fact a condition may ask about that is known, with its origin."""
+def bug_facts(case: Case, bugs: Iterable[KnownBug]) -> dict[BugFact, Candidate]:
+    """What these bugs ask about, as far as it is known, with its origin."""
     known: dict[BugFact, Candidate] = {
         name: Candidate(fact.value, fact.origin)
         for name, fact in case.facts.items()
         if isinstance(fact, Known)
     }
     known.update(_settings(case))
-    known.update(_packages(case))
+    asked = {name for bug in bugs if _may_show(bug, known) for name in bug.when}
+    known.update(_packages(case, asked))
     return known
 
 
-def _packages(case: Case) -> Iterator[tuple[BugFact, Candidate]]:
+def _may_show(bug: KnownBug, known: Mapping[BugFact, Candidate]) -> bool:
+    """Whether only the releases of packages, which stand in files, can keep a bug from showing."""
+    return all(
+        name in _PACKAGES or (name in known and holds(known[name].value))
+        for name, holds in bug.when.items()
+    )
+
+
+def _packages(case: Case, asked: set[BugFact]) -> Iterator[tuple[BugFact, Candidate]]:
     for name, package in _PACKAGES.items():
-        release = release_beside(package, case.target, case.folder)
+        release = release_beside(package, case.target, case.folder) if name in asked else None
         if release is not None:
             argument = f"{package} {release}"
             yield name, Candidate(str(release), Origin(OriginKind.ENVIRONMENT, argument=argument))
@@ -57,11 +63,8 @@ def _settings(case: Case) -> Iterator[tuple[BugFact, Candidate]]:
     elif canonical(dtype.value) is not None:
         yield "grad_accum_dtype", Candidate(canonical(dtype.value), dtype.origin)
     at_once = written(document, "bf16.immediate_grad_update") or Candidate(False, default)
-    try:
-        value = _SWITCH.validate_python(at_once.value)
-    except ValidationError:
-        pass  # refused or filled by a trainer: not known here
-    else:
+    value = as_switch(at_once.value)
+    if value is not None:  # else it is refused, or filled by a trainer
         yield "immediate_grad_update", Candidate(value, at_once.origin)
     total = written(document, "train_batch_size")
     micro = written(document, "train_micro_batch_size_per_gpu")

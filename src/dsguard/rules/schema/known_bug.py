@@ -31,9 +31,10 @@ def known_bug(case: Case, report: Reporter) -> Iterator[Finding]:
     if document is None or not isinstance(document.root, Object):
         return
     release = case.target.version
-    known = bug_facts(case)
+    bugs = [bug for bug in KNOWN_BUGS if release in bug.releases]
+    known = bug_facts(case, bugs)
     values = {name: candidate.value for name, candidate in known.items()}
-    for bug in KNOWN_BUGS:
+    for bug in bugs:
         if not bug.shows(release, values):
             continue
         at = document.locate(bug.pointer, "member")

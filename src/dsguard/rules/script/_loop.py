@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dsguard.facts.case import Case
     from dsguard.model.source import Location
 
-_HOW_IT_RUNS = re.compile(r"deepspeed|zero|stage|partition|engine|backend|strategy|\bds", re.I)
+_HOW_IT_RUNS = r"deepspeed|zero|stage|partition|engine|backend|strategy|\bds"
 
 ACCUMULATION: Literal["gradient_accumulation_steps"] = "gradient_accumulation_steps"
 
@@ -100,7 +100,7 @@ def asks_about_zero(action: Action | Engine) -> bool:
     runs: with which stage, or with DeepSpeed at all. What it is then the config does not say.
     """
     return any(
-        _HOW_IT_RUNS.search(one.text)
+        re.search(_HOW_IT_RUNS, one.text, re.I)
         for one in conditions(action)
         if one.meaning in (Meaning.OTHER, Meaning.ABOVE_ONE)
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "front_end"),
     oracle="raises ValueError: DeepSpeed Zero-3 is not compatible with passing a `device_map`",
-    when=(Given("script"), Is("zero_stage", 3)),
+    when=(Given("script"), Is("zero_stage", 3), Given("script.loop.set_up")),
 )
 def device_map_with_zero_3(case: Case, report: Reporter) -> Iterator[Finding]:
     """Find ``from_pretrained(…, device_map=…)`` behind what tells transformers about ZeRO-3."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     since="0.1.0",
     needs=("zero_stage", "front_end"),
     oracle="the parameters of the loaded model are not partitioned",
-    when=(Given("script"), Is("zero_stage", 3)),
+    when=(Given("script"), Is("zero_stage", 3), Given("script.loop.set_up")),
 )
 def model_loaded_before_training_arguments(case: Case, report: Reporter) -> Iterator[Finding]:
     """Compare the order of ``from_pretrained`` and what tells transformers about ZeRO-3."""

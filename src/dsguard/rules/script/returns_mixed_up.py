@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 _ORDER = "engine, optimizer, training_dataloader, lr_scheduler"
 _NAMES = (
-    re.compile(r"optim|sched|loader", re.I),
-    re.compile(r"sched|loader|(?:^|_)(?:model|engine)$", re.I),
-    re.compile(r"sched|optim", re.I),
-    re.compile(r"loader|optim", re.I),
+    r"optim|sched|loader",
+    r"sched|loader|(?:^|_)(?:model|engine)$",
+    r"sched|optim",
+    r"loader|optim",
 )
 """Words that a name at each place does not have."""
 
-_ALSO = re.compile(r"wrap|group|prepare", re.I)
+_ALSO = r"wrap|group|prepare"
 
 
 @rule(
@@ -75,6 +75,6 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
 
 def _wrong(engine: Engine) -> tuple[int, str] | None:
     for index, (name, pattern) in enumerate(zip(engine.targets or (), _NAMES, strict=True)):
-        if pattern.search(name) and not _ALSO.search(name):
+        if re.search(pattern, name, re.I) and not re.search(_ALSO, name, re.I):
             return index, name
     return None

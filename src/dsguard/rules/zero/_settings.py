@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
-from pydantic import TypeAdapter, ValidationError
 
-from dsguard.facts.values import written
+from dsguard.facts.values import as_switch, written
 from dsguard.model.fact import Candidate, Known
 from dsguard.model.finding import Because
 
 if TYPE_CHECKING:
     from dsguard.facts.case import Case
     from dsguard.model.source import Location
-
-_SWITCH = TypeAdapter(bool)
 
 OFFLOADED = ("cpu", "nvme")
 """The devices that offloaded numbers can go to."""
@@ -33,12 +30,7 @@ def zero(name: str) -> str:
 def switch(case: Case, key: str, default: bool) -> bool | None:
     """A true/false setting; None where its value is none or is not decided yet (``"auto"``)."""
     given = written(case.document, key)
-    if given is None:
-        return default
-    try:
-        return _SWITCH.validate_python(given.value)
-    except ValidationError:
-        return None
+    return default if given is None else as_switch(given.value)
 
 
 def number(case: Case, key: str) -> float | None:
