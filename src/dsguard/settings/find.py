@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dsguard.reading.errors import ReadError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 OWN_FILE = "dsguard.toml"
 SHARED_FILE = "pyproject.toml"
+SHARED_TABLE = ("tool", "dsguard")
 
 
 def find_settings(folder: Path) -> Path | None:
@@ -30,12 +32,20 @@ def find_settings(folder: Path) -> Path | None:
 
 
 def _speaks_of_dsguard(path: Path) -> bool:
+    """Whether a pyproject.toml has settings of dsguard; a broken one is others' business."""
     try:
         text = read_regular(path, path.name).decode("utf-8", errors="replace")
     except ReadError:
         return False
     if "dsguard" not in text:
         return False
-    from dsguard.settings.load import speaks_of_dsguard
+    # Here, because few projects that have a pyproject.toml speak of dsguard in it.
+    from dsguard.settings.places import tomllib, value_at
 
-    return speaks_of_dsguard(text)
+    try:
+        value_at(tomllib.loads(text), SHARED_TABLE)
+    except LookupError:
+        return False
+    except (ValueError, RecursionError):
+        return re.search(r"^\s*\[+\s*tool\s*\.\s*dsguard\b", text, re.MULTILINE) is not None
+    return True

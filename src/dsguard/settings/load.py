@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +14,20 @@ from pydantic import TypeAdapter, ValidationError
 from dsguard import __version__
 from dsguard.model.source import Location, Source, Span
 from dsguard.reading.load import load_path
-from dsguard.settings.find import SHARED_FILE
+from dsguard.settings.find import SHARED_FILE, SHARED_TABLE
 from dsguard.settings.model import (
     IgnoreAtSettings,
     JobSettings,
     ProjectSettings,
     key_of,
 )
-from dsguard.settings.places import TomlPath, value_at
+from dsguard.settings.places import TomlPath, tomllib, value_at
 from dsguard.settings.project import Mistake, Project, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_TABLE: TomlPath = ("tool", "dsguard")
 _WORDS = {
     "string_pattern_mismatch": "must be a JSON pointer such as /optimizer/params/lr",
     "string_too_short": "must not be empty",
@@ -54,7 +47,7 @@ def read_project(path: Path, name: str) -> Project:
         data = tomllib.loads(source.text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise SettingsError([_syntax(source, error)]) from None
-    table = _TABLE if path.name == SHARED_FILE or set(data) == {"tool"} else ()
+    table = SHARED_TABLE if path.name == SHARED_FILE or set(data) == {"tool"} else ()
     try:
         given = value_at(data, table)
     except LookupError:
@@ -74,17 +67,6 @@ def read_project(path: Path, name: str) -> Project:
 @cache
 def _reader() -> TypeAdapter[ProjectSettings]:
     return TypeAdapter(ProjectSettings)
-
-
-def speaks_of_dsguard(text: str) -> bool:
-    """Whether a pyproject.toml has settings of dsguard; a broken one is others' business."""
-    try:
-        value_at(tomllib.loads(text), _TABLE)
-    except LookupError:
-        return False
-    except (ValueError, RecursionError):
-        return re.search(r"^\s*\[+\s*tool\s*\.\s*dsguard\b", text, re.MULTILINE) is not None
-    return True
 
 
 def _syntax(source: Source, error: Exception) -> Mistake:

@@ -21,6 +21,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+__all__ = ["TomlPath", "place_of", "tomllib", "value_at"]
+
 TomlPath: TypeAlias = tuple[str | int, ...]
 
 _MOST_READ = 400
