@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,22 @@ def test_a_command_imports_no_other() -> None:
     assert commands == {"dsguard.cli.commands.check"}
     for other in ("runtime", "records", "server", "upgrading", "integrations", "comparing"):
         assert f"dsguard.{other}" not in loaded
+
+
+def test_a_plain_check_needs_few_packages(tmp_path: Path) -> None:
+    """pydantic-core judges ZeRO and fp16; pydantic, Rich and the others are for other checks."""
+    story = shutil.copytree(STORY, tmp_path / "story")
+    words = ["dsguard", "check", "ds_config.json", "--", *LAUNCH]
+    program = (
+        f"import sys; sys.argv = {words!r}\n"
+        "from dsguard.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print(*sys.modules)"
+    )
+    loaded = set(run(program, story).splitlines()[-1].split())
+    assert {"typer", "pydantic_core", "msgspec"} <= loaded
+    others = {"pydantic", "rich", "pathspec", "tomllib", "tomli", "tempfile", "importlib.metadata"}
+    assert not others & loaded
 
 
 LAUNCH = (STORY / "launch.txt").read_text().split()

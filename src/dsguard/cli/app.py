@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Annotated
 import typer
 
 from dsguard import __version__
+from dsguard.cli.command import Command, Group
 from dsguard.cli.launch_words import split_off_launch
 
 COMMANDS = (
@@ -29,9 +29,6 @@ COMMANDS = (
     "rules",
 )
 """In the order in which the help lists them; each is a module of :mod:`dsguard.cli.commands`."""
-
-_YOUNG = 200_000
-"""So many new objects are worth a look for garbage."""
 
 _ASKED_FOR_COMPLETION = "_DSGUARD_COMPLETE"
 _VERSION = ("--version", "-V")
@@ -55,6 +52,7 @@ def dsguard(
 def app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     """The program with these commands; only their modules are imported."""
     program = typer.Typer(
+        cls=Group,
         name="dsguard",
         help="Know what DeepSpeed will really run before you launch it.",
         no_args_is_help=True,
@@ -69,14 +67,12 @@ def app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
         if hasattr(module, "app"):  # it has commands of its own
             program.add_typer(module.app)
         else:
-            program.command(command)(getattr(module, name))
+            program.command(command, cls=Command)(getattr(module, name))
     return program
 
 
 def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
-    # What a command imports is no garbage, and looking for it is a tenth of a cold start.
-    gc.set_threshold(_YOUNG)
     arguments, launch = split_off_launch(sys.argv[1:])
     wanted: Sequence[str] = COMMANDS
     if arguments and _ASKED_FOR_COMPLETION not in os.environ:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 OWN_FILE = "dsguard.toml"
 SHARED_FILE = "pyproject.toml"
+_MAY_BE_OURS = r"""^.*\btool\b(?:.*\bdsguard\b|["']?\s*[\]=])"""
+"""A line that every text with a table ``tool.dsguard`` has."""
 SHARED_TABLE = ("tool", "dsguard")
 
 
@@ -37,7 +39,7 @@ def _speaks_of_dsguard(path: Path) -> bool:
         text = read_regular(path, path.name).decode("utf-8", errors="replace")
     except ReadError:
         return False
-    if "dsguard" not in text:
+    if "dsguard" not in text or not re.search(_MAY_BE_OURS, text, re.MULTILINE):
         return False
     # Here, because few projects that have a pyproject.toml speak of dsguard in it.
     from dsguard.settings.places import tomllib, value_at

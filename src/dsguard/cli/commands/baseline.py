@@ -10,6 +10,7 @@ import typer
 from dsguard.baseline import DEFAULT_NAME, Baseline, entries_of, stale_entries
 from dsguard.checking import Settings
 from dsguard.cli import options
+from dsguard.cli.command import Command, Group
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, complain, emit, stdout_look, wrong_usage
@@ -32,6 +33,7 @@ from dsguard.settings.project import Project
 from dsguard.writing import write_whole
 
 app = typer.Typer(
+    cls=Group,
     name="baseline",
     help="Accept what is found now, so that only new findings count.",
     no_args_is_help=True,
@@ -52,7 +54,7 @@ File = Annotated[
 ]
 
 
-@app.command("create")
+@app.command("create", cls=Command)
 def create(
     context: typer.Context,
     configs: Configs = None,
@@ -105,7 +107,7 @@ def create(
     emit(f"{shown(path)} accepts {counted(len(entries), 'finding')}\n")
 
 
-@app.command("prune")
+@app.command("prune", cls=Command)
 def prune(
     context: typer.Context,
     configs: Configs = None,
@@ -143,7 +145,7 @@ def prune(
     emit(f"{shown(path)}: {len(stale)} stale, {left} left\n")
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 def show(
     baseline: File = None,
     isolated: options.Isolated = False,
