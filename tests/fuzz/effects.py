@@ -86,9 +86,12 @@ def only_reading(*folders: Path) -> Iterator[None]:
         EffectError: from where it happens, and at the end in case somebody has caught it.
     """
     _watch.readable, _watch.seen = tuple(folder.absolute() for folder in folders), []
+    # A module that is imported on its first use would be kept as bytecode beside its source.
+    keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = keeps
         _watch.readable = None
     if _watch.seen:
         raise EffectError("; ".join(_watch.seen))
