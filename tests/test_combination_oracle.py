@@ -433,7 +433,7 @@ def test_the_engine_goes_on_with_another_value(name: str, verdicts: dict[str, Ve
 def test_another_preset_is_none() -> None:
     from deepspeed.module_inject.autotp_config import AutoTPPresets
 
-    from dsguard.schema.tensor_parallel import AUTOTP_PRESETS
+    from dsguard.schema.effect import AUTOTP_PRESETS
 
     assert AutoTPPresets.get_preset("llama3") is None
     assert all(AutoTPPresets.get_preset(name) is not None for name in AUTOTP_PRESETS)
