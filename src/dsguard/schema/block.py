@@ -17,7 +17,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
+from types import SimpleNamespace
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from msgspec import Struct
 from packaging.version import Version
@@ -223,7 +234,9 @@ class Key:
         else:
             written = self.owner.__annotations__[self.attribute]
         if isinstance(written, str):  # it names modules that are imported by looking it up
-            written = eval(written, vars(sys.modules[self.owner.__module__]))
+            alone = SimpleNamespace(__annotations__={self.attribute: written})
+            names = vars(sys.modules[self.owner.__module__])
+            written = get_type_hints(alone, names, include_extras=True)[self.attribute]
         if get_origin(written) is Annotated:
             written, *marks = get_args(written)
             return written, (*marks, *limits)
