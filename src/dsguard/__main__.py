@@ -1,8 +1,11 @@
-"""The start of the program, as ``dsguard`` and as ``python -m dsguard``."""
+"""The start and the end of the program, as ``dsguard`` and as ``python -m dsguard``."""
 
 from __future__ import annotations
 
 import gc
+import os
+import sys
+from contextlib import suppress
 
 _YOUNG = 200_000
 """So many new objects are worth a look for garbage."""
@@ -14,7 +17,26 @@ def main() -> None:
     gc.set_threshold(_YOUNG)
     from dsguard.cli.app import main
 
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            _leave(end.code or 0)
+        raise
+
+
+def _leave(code: int) -> None:
+    """End at once: Python would free every object first, a fifth of the time of a cold check.
+
+    Returns where Python has to do it, because somebody measures the program or a stream fails.
+    """
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return
+    with suppress(OSError, ValueError):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

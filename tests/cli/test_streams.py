@@ -173,3 +173,23 @@ def test_no_standard_streams_at_all(folder: Path) -> None:
     outcome = subprocess.run(["sh", "-c", command], cwd=folder, check=False, timeout=120)
     assert outcome.returncode == 1
     assert json.loads((folder / "out.json").read_text())["summary"]["error"] == 1
+
+
+def test_who_measures_the_program_gets_the_measurement(folder: Path) -> None:
+    """It ends at once elsewhere, without the end that a profiler waits for."""
+    measured = folder / "measured"
+    words = ["-m", "cProfile", "-o", str(measured), "-m", "dsguard", "check", "good.json"]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "No problems found" in done.stdout) == (0, True), done.stderr
+    assert measured.stat().st_size
+
+
+@pytest.mark.parametrize("command", ["check good.json", "facts good.json", "rules", "--version"])
+def test_everything_is_written_before_the_end(folder: Path, command: str) -> None:
+    into = folder / "out.txt"
+    with into.open("w") as file:
+        done = start(command, folder, stdout=file)
+    assert done.returncode == 0
+    assert into.read_text().endswith("\n")
