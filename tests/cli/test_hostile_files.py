@@ -6,6 +6,8 @@ import json
 import os
 import shlex
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -234,3 +236,51 @@ def test_numbers_that_no_machine_holds(dsguard: Dsguard, folder: Path, value: st
         outcome = dsguard(f"check ds.json --world-size 3 -o {form}", folder)
         assert outcome.code == 1
         assert "internal-error" not in outcome.out
+
+
+AS_NOBODY = """
+import os, sys
+from dsguard.cli.app import main
+
+def run(*words):
+    sys.argv = ["dsguard", *words]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code
+
+run("check", "good.json")  # imports what another user may not be able to
+run("check", "nowhere.json")
+print("----")
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+names = (".", "closed", "ds_config_closed.json", "good.json")
+print("CODES", *(run("check", name) for name in names))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of Unix")
+def test_what_another_user_may_not_read() -> None:
+    """Said, with the rest checked; a folder that cannot be looked into may hold anything."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "good.json").write_text('{"train_micro_batch_size_per_gpu": 1}\n')
+        (folder / "ds_config_closed.json").write_text('{"train_micro_batch_size_per_gpu": 0}\n')
+        (folder / "closed").mkdir()
+        for closed in ("closed", "ds_config_closed.json"):
+            (folder / closed).chmod(0)
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        (folder / "closed").chmod(0o755)
+    told = done.stdout.partition("----")[2]
+    assert told.splitlines()[-1] == "CODES 3 3 3 0", done
+    assert told.count("closed: may not be read by this user") == 2
+    assert told.count("ds_config_closed.json: may not be read by this user") == 2
+    assert "in 1 file, the answer is incomplete" in told

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
+_CLOSED = ("may not be read by this user", "check its permissions")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -116,7 +117,7 @@ def _from_name(
     path = Path(name)
     if _is_folder(path):
         if not os.access(path, os.R_OK | os.X_OK):
-            raise ReadError(name, "may not be read by this user", "check its permissions")
+            raise ReadError(name, *_CLOSED)
         found = list(_found_below(path, launch, settings, exclude))
         if not found:
             raise ReadError(
@@ -170,7 +171,7 @@ def _found_below(
     folder: Path, launch: LaunchContext | None, settings: Settings, exclude: Globs
 ) -> Iterator[Input | Failure]:
     """The training scripts in a folder with their configs, and the configs of nobody there."""
-    paths = _files_below(folder, exclude)
+    paths, closed = _files_below(folder, exclude)
     used: set[Path] = set()
     # A launch command starts one script, and it is read with every config.
     for path in paths if launch is None else ():
@@ -184,31 +185,41 @@ def _found_below(
             found = _config_found(path, folder, launch, settings)
             if found is not None:
                 yield found
+    for path in closed:
+        yield Failure(str(path), *_CLOSED)
 
 
-def _files_below(folder: Path, exclude: Globs) -> list[Path]:
-    """Configs and scripts by their names, in order; links to folders are not followed.
+def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Path]]:
+    """Configs and scripts by their names, and the folders that may not be looked into, in order.
+
+    Links to folders are not followed.
 
     All but hidden and installed things, however deep the folders are: ``rglob`` and ``os.walk`` of
     older Pythons call themselves.
     """
     suffixes = (*_CONFIG_SUFFIXES, *SCRIPT_SUFFIXES)
-    folders, found = [folder], []
+    folders, found = [folder], list[Path]()
+    closed: list[Path] = []
     while folders:
+        here = folders.pop()
         try:
-            with os.scandir(folders.pop()) as entries:
+            with os.scandir(here) as entries:
                 for entry in entries:
                     if not entry.is_dir(follow_symlinks=False):
                         found.append(Path(entry.path))
                     elif not entry.name.startswith(".") and entry.name not in _SKIPPED:
                         folders.append(Path(entry.path))
+        except PermissionError:
+            if not exclude.match(str(here)):
+                closed.append(here)
         except OSError:
-            continue  # out of reach, as for ls
-    return sorted(
+            continue  # it has gone meanwhile
+    files = sorted(
         path
         for path in found
         if path.suffix in suffixes and not exclude.match(str(path)) and not _is_folder(path)
     )
+    return files, sorted(closed)
 
 
 def _refuse_to_leave(path: Path, folder: Path) -> None:

@@ -52,8 +52,13 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
     """
     from dsguard.launch.shell.find import find_launches
 
-    found = find_launches(source)
-    if not found:
+    found, whole = find_launches(source)
+    cut = (
+        source.name,
+        "makes more work than a launch script does, and is not read to its end",
+        "check its launch by itself: dsguard check ds_config.json -- COMMAND",
+    )
+    if not found and whole:
         raise ReadError(
             source.name,
             "holds no launch command",
@@ -61,7 +66,7 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
         )
     pairs = [_pair_of_found(one, source, path, settings) for one in found]
     pairs = [pair for pair in pairs if isinstance(pair, Failure) or pair.worth_checking]
-    if not pairs:
+    if not pairs and whole:
         raise ReadError(
             source.name,
             "its launch command names no DeepSpeed config"
@@ -70,6 +75,8 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
             "name the config first: dsguard check ds_config.json -- COMMAND",
         )
     yield from pairs
+    if not whole:
+        yield Failure(*cut)
 
 
 def pair_of_job(source: Source, path: Path, settings: Settings) -> Input | None:

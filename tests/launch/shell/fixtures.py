@@ -33,7 +33,7 @@ def source_of(script: Path) -> Source:
 
 
 def found_in(script: Path) -> list[FoundLaunch]:
-    return find_launches(source_of(script))
+    return find_launches(source_of(script)).launches
 
 
 def facts_of(found: FoundLaunch, folder: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from dsguard.launch.shell.expand import Field, placed_words
 from dsguard.launch.shell.find import find_launches
 from dsguard.launch.words import Word
 from dsguard.model.source import Source
+from tests.conftest import Dsguard
 
 WORDS = " ".join(f"--option{number} {number}" for number in range(400))
 LAUNCH = "torchrun --nproc_per_node 2 train.py --deepspeed ds.json"
@@ -37,5 +39,21 @@ def test_words_are_paid_for(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(walk, "placed_words", count)
     monkeypatch.setattr(walk, "_BUDGET", 5_000)
-    assert find_launches(Source("run.sh", text))
+    found = find_launches(Source("run.sh", text))
+    assert found.launches
+    assert not found.whole
     assert placed < 2 * 10 * 5_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{LAUNCH}\nf() {{\n f; f; f\n}}\nf\n", "# a remark\n" * 200_000 + LAUNCH],
+    ids=["work", "length"],
+)
+def test_what_is_not_read_to_its_end_is_said(text: str, dsguard: Dsguard, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text(text)
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 1}\n')
+    outcome = dsguard("check run.sh", tmp_path)
+    assert outcome.code == 3
+    assert "run.sh: makes more work than a launch script does" in outcome.out
+    assert "holds no launch" not in outcome.out

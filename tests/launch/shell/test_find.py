@@ -19,7 +19,7 @@ LAUNCH = "deepspeed --num_gpus 2 train.py --deepspeed ds.json"
 
 
 def found(text: str, name: str = "run.sh") -> list[FoundLaunch]:
-    return find_launches(Source(name, text))
+    return find_launches(Source(name, text)).launches
 
 
 def lines(text: str, name: str = "run.sh") -> list[str]:
@@ -286,7 +286,7 @@ NAMES = st.sampled_from(["run.sh", "job.sbatch", "Makefile", "README.md"])
 
 
 def check(source: Source, folder: Path) -> None:
-    for launch in find_launches(source):
+    for launch in find_launches(source).launches:
         for word in (*launch.command.words, *launch.command.exported):
             assert 0 <= word.span.start <= word.span.end <= len(source.text)
         for directive in launch.directives:

@@ -29,7 +29,7 @@ def variables(*options: str) -> dict[str, str]:
 
 
 def launch(text: str, folder: Path) -> LaunchContext:
-    (found,) = find_launches(Source("job.sbatch", "#!/bin/bash\n" + text))
+    (found,) = find_launches(Source("job.sbatch", "#!/bin/bash\n" + text)).launches
     return read_launch(found.command, Surroundings(folder))
 
 

@@ -7,7 +7,7 @@ while running is an unknown word of the command.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ from dsguard.launch.shell.slurm import directives, job_state
 from dsguard.launch.shell.starts import Start, start_of
 from dsguard.launch.shell.state import State
 from dsguard.launch.shell.text import Text
-from dsguard.launch.shell.walk import Met, walk
+from dsguard.launch.shell.walk import Walked, walk
 from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
@@ -45,7 +45,18 @@ class FoundLaunch(Struct, frozen=True):
     folder_hint: str | None
 
 
-def find_launches(source: Source) -> list[FoundLaunch]:
+class FoundLaunches(NamedTuple):
+    """The launch commands of a file, in the order in which they would run.
+
+    Without ``whole`` there may be more: the file is too long, or makes more work than any launch
+    script does.
+    """
+
+    launches: list[FoundLaunch]
+    whole: bool = True
+
+
+def find_launches(source: Source) -> FoundLaunches:
     """The commands of a file that start a training, in the order in which they would run.
 
     Words stand at their place in ``source``; their text is what the shell makes of them. A plain
@@ -53,18 +64,22 @@ def find_launches(source: Source) -> list[FoundLaunch]:
     DeepSpeed.
     """
     kind = kind_of(source)
-    if kind is None or len(source.text) > _LARGEST:
-        return []
+    if kind is None:
+        return FoundLaunches([])
+    if len(source.text) > _LARGEST:
+        return FoundLaunches([], whole=False)
     options = directives(source) if kind == "script" else ()
     found: list[tuple[Start, FoundLaunch]] = []
-    for met in _READERS[kind](source):
+    walks = _READERS[kind](source)
+    for met in (met for one in walks for met in one.met):
         command = Command(source, met.words, met.exported)
         start = start_of(command)
         if start is not None:
             found.append((start, FoundLaunch(command, options, met.folder)))
     starts = {start for start, _ in found}
     best = next((start for start in Start if start in starts), None)
-    return [launch for start, launch in found if start is best]
+    launches = [launch for start, launch in found if start is best]
+    return FoundLaunches(launches, all(one.whole for one in walks))
 
 
 def comments_of(source: Source) -> list[Span]:
@@ -82,22 +97,22 @@ def comments_of(source: Source) -> list[Span]:
     return sorted(parser.comments)
 
 
-def _script(source: Source) -> list[Met]:
+def _script(source: Source) -> list[Walked]:
     text = Text.written(source.text, 0, len(source.text))
     state = job_state(directives(source))
     set_by_batch_system(state, text)
-    return walk(text, state, source)
+    return [walk(text, state, source)]
 
 
-def _makefile(source: Source) -> list[Met]:
-    return [met for recipe in recipes(source) for met in walk(recipe, State(), source)]
+def _makefile(source: Source) -> list[Walked]:
+    return [walk(recipe, State(), source) for recipe in recipes(source)]
 
 
-def _markdown(source: Source) -> list[Met]:
-    return [met for fence in fences(source) for met in walk(fence, State(), source)]
+def _markdown(source: Source) -> list[Walked]:
+    return [walk(fence, State(), source) for fence in fences(source)]
 
 
-_READERS: dict[Kind, Callable[[Source], list[Met]]] = {
+_READERS: dict[Kind, Callable[[Source], list[Walked]]] = {
     "script": _script,
     "makefile": _makefile,
     "markdown": _markdown,

@@ -104,7 +104,14 @@ class Met(NamedTuple):
     folder: str | None
 
 
-def walk(text: Text, state: State, source: Source | None = None) -> list[Met]:
+class Walked(NamedTuple):
+    """The commands of a script; without ``whole`` there may be more, and the walk stopped."""
+
+    met: list[Met]
+    whole: bool
+
+
+def walk(text: Text, state: State, source: Source | None = None) -> Walked:
     """All commands of a script, from the state in which it starts.
 
     ``source`` is the file that the text stands in, for jobs that are written in it.
@@ -115,8 +122,8 @@ def walk(text: Text, state: State, source: Source | None = None) -> list[Met]:
         for function in [f for f in walker.defined.values() if id(f) not in walker.called]:
             walker.function(function, None, state)
     except _BudgetError:
-        pass
-    return list(walker.met)
+        return Walked(list(walker.met), whole=False)
+    return Walked(list(walker.met), whole=True)
 
 
 class _BudgetError(Exception):
