@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
 
+import msgspec
+
 _DEEPEST = 32
 _LONGEST = 60
 _MOST_BITS = 8192
@@ -42,11 +44,10 @@ def json_value(value: Any, depth: int = 0) -> Any:
 
 def json_text(data: Any, indent: int | None = 2) -> str:
     """Standard JSON that a terminal and an encoder can bear; on one line without ``indent``."""
-    separators = None if indent is not None else (",", ":")
-    text = json.dumps(
-        data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
-    )
-    return printable_json(text)
+    compact = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = printable_json(compact)
+    # The standard library indents in Python, five times as slowly.
+    return text if indent is None else msgspec.json.format(text, indent=indent)
 
 
 def printable_json(text: str) -> str:
