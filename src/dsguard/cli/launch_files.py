@@ -6,8 +6,8 @@ first one, from the file's own upwards, in which the launch finds its config.
 
 from __future__ import annotations
 
-import os
 import json
+import os
 import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING

@@ -45,9 +45,14 @@ def json_value(value: Any, depth: int = 0) -> Any:
 def json_text(data: Any, indent: int | None = 2) -> str:
     """Standard JSON that a terminal and an encoder can bear; on one line without ``indent``."""
     compact = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = printable_json(compact)
-    # The standard library indents in Python, five times as slowly.
-    return text if indent is None else msgspec.json.format(text, indent=indent)
+    if indent is None:
+        return printable_json(compact)
+    try:
+        # The standard library indents in Python, five times as slowly.
+        text = msgspec.json.format(compact, indent=indent)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
+    return printable_json(text)
 
 
 def printable_json(text: str) -> str:
