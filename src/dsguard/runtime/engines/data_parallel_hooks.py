@@ -115,11 +115,12 @@ class DataParallelHooks:
                 if not training and windows.open:
                     self._tap.tell(EvaluationForward(self._run))
             return
-        if getattr(output, "grad_fn", None) is not None:
-            tensors = [output]
+        node = getattr(output, "grad_fn", None)
+        if node is not None:
+            nodes = [node]
         else:
-            tensors = list(islice(tensors_with_graph(output), _OUTPUTS))
-        if not tensors:
+            nodes = [tensor.grad_fn for tensor in islice(tensors_with_graph(output), _OUTPUTS)]
+        if not nodes:
             if training and not again:
                 self._unseen = type(output).__name__
             return
@@ -127,7 +128,7 @@ class DataParallelHooks:
             sync.forwarded()
         micro_batch = self._micro_batch
         size = batch_size(args, kwargs, micro_batch)
-        seen = _Forward(size, bool(kwargs), leaf_of(tensors[0]))
+        seen = _Forward(size, bool(kwargs), leaf_of(nodes[0]))
         if training and not again:
             if (
                 windows.open
@@ -143,8 +144,8 @@ class DataParallelHooks:
                 self._tap.batch(args, kwargs)
             if self._run.probing or (micro_batch is not None and size != micro_batch):
                 self._tap.tell(Forward(self._run, size, seen.keywords))
-        for tensor in tensors:
-            tensor.grad_fn.register_prehook(functools.partial(self._gradient, seen))
+        for node in nodes:
+            node.register_prehook(functools.partial(self._gradient, seen))
 
     # Backward
 
@@ -184,7 +185,11 @@ class DataParallelHooks:
     # Step
 
     def _step_begins(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        self._contain("step", self._before_step, args, kwargs)
+        if not self._watch.stopped:
+            try:
+                self._before_step(args, kwargs)
+            except Exception as error:
+                self._watch.failed("step", error)
 
     def _before_step(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._stepping = True
@@ -219,7 +224,11 @@ class DataParallelHooks:
 
     def _step_ends(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         # A scaler that leaves the skipping to the optimizer gives it the flag for this call.
-        self._contain("step", self._after_step, hasattr(optimizer, "found_inf"))
+        if not self._watch.stopped:
+            try:
+                self._after_step(hasattr(optimizer, "found_inf"))
+            except Exception as error:
+                self._watch.failed("step", error)
 
     def _after_step(self, maybe_skipped: bool) -> None:
         self._stepping = False
@@ -237,11 +246,12 @@ class DataParallelHooks:
     # Gradients that are cleared
 
     def _zero_grad(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._contain("zero_grad", self._zeroed)
+        if self._windows.open:
+            self._contain("zero_grad", self._zeroed)
         return original(*args, **kwargs)
 
     def _zeroed(self) -> None:
-        if self._graph_task() != NO_TASK or not self._windows.open:
+        if self._graph_task() != NO_TASK:
             return
         if self._stepping:  # a closure evaluates its batch anew
             self._windows.reopen()

@@ -165,7 +165,9 @@ class DeepSpeedHooks:
         if self._had_gradient:
             self._look_at_gradients()
         micro_batch = engine.train_micro_batch_size_per_gpu()
-        size = batch_size(args, kwargs, micro_batch if isinstance(micro_batch, int) else None)
+        if not isinstance(micro_batch, int):
+            micro_batch = None
+        size = batch_size(args, kwargs, micro_batch)
         windows.forward(size)
         if self._tap.watches_batches:
             self._tap.batch(args, kwargs)
