@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -21,27 +19,12 @@ from dsguard.render.json_report import render_json
 from dsguard.render.sarif import render_sarif
 from dsguard.render.text import render_text
 from dsguard.settings import places
+from tests.calls import calls
 
 RELEASE = Target("0.19.8", TargetOrigin.OPTION)
 SMALL = 100
 CONFIG = '{"train_micro_batch_size_per_gpu": 1}'
 LAUNCH = "torchrun --nproc_per_node 2 train.py --deepspeed_config ds.json"
-
-
-def calls(run: Callable[[], object]) -> int:
-    """How many Python functions are called."""
-    count = 0
-
-    def see(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(see)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def check(folder: Path, launch: str | None, *names: str) -> None:

@@ -24,7 +24,7 @@ class Engine:
 
 
 def noting(log: list[str], name: str) -> Callable[..., Any]:
-    def around(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def around(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         log.append(name)
         return original(*args, **kwargs)
 

@@ -32,9 +32,19 @@ def batch_size(
     sequence comes first.
     """
     if not kwargs and args:
-        plain = _of_tensors(args, micro_batch)
-        if plain is not None:
-            return plain
+        # The usual case, in every micro-batch: tensors that leave no doubt, as many samples in
+        # each, and as many as the engine counts where it does.
+        size = micro_batch
+        for part in args:
+            shape = getattr(part, "shape", None)
+            if not shape or not isinstance(shape, tuple):
+                break
+            if size is None:
+                size = int(shape[0])
+            elif shape[0] != size:
+                break
+        else:
+            return size
     shapes: list[tuple[int, ...]] = []
     stack: list[Any] = [kwargs, *reversed(args)] if kwargs else list(reversed(args))
     seen = 0
@@ -60,23 +70,6 @@ def batch_size(
         elif type(part).__module__ != "builtins" and hasattr(part, "__dict__"):
             stack.extend(list(vars(part).values())[:_NODES])
     return _common(shapes, micro_batch)
-
-
-def _of_tensors(args: tuple[Any, ...], micro_batch: int | None) -> int | None:
-    """The samples of tensors that leave no doubt, the usual case; None where something else is.
-
-    They are as many in each, and as many as the engine counts where it does.
-    """
-    size = micro_batch
-    for part in args:
-        shape = getattr(part, "shape", None)
-        if not shape or not isinstance(shape, tuple):
-            return None
-        if size is None:
-            size = int(shape[0])
-        elif shape[0] != size:
-            return None
-    return size
 
 
 def _of_mapping(batch: Any) -> int | None:

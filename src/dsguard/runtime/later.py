@@ -21,7 +21,8 @@ class Later:
     """Numbers under way, each with what is to be done with it."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[Any, Any, Callable[[float], None]]] = deque(maxlen=_WAITING)
+        self.waiting: deque[tuple[Any, Any, Callable[[float], None]]] = deque(maxlen=_WAITING)
+        """What is under way."""
 
     def read(self, tensor: Any, then: Callable[[float], None]) -> bool:
         """Call ``then`` with a one-element tensor's value: now on a CPU, else from :meth:`arrive`.
@@ -40,11 +41,11 @@ class Later:
         landed.copy_(tensor.detach().reshape(()), non_blocking=True)
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record()
-        self._waiting.append((event, landed, then))
+        self.waiting.append((event, landed, then))
         return True
 
     def arrive(self) -> None:
         """Hand over what has arrived; never waits."""
-        while self._waiting and self._waiting[0][0].query():
-            _, landed, then = self._waiting.popleft()
+        while self.waiting and self.waiting[0][0].query():
+            _, landed, then = self.waiting.popleft()
             then(float(landed))

@@ -76,12 +76,12 @@ def _parts(output: Any) -> list[Any]:
     return [loss, *named.values()]
 
 
-def leaf_of(tensor: Any) -> Any:
-    """The node of autograd that adds up the gradient of a parameter near to this tensor.
+def leaf_of(node: Any) -> Any:
+    """The node of autograd that adds up the gradient of a parameter near to this node.
 
     None where none lies within the first nodes of its graph.
     """
-    nodes = [tensor.grad_fn]
+    nodes = [node]
     for node in nodes:  # grows while it is walked
         if hasattr(node, "variable"):
             return node

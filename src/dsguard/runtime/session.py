@@ -185,7 +185,8 @@ def start(
             run.balance = balance
             watch.tell(BalanceMeasured(run, balance))
 
-    tap = Tap(run, watch, learning_rate, at_step, recorder, meter)
+    others = store is not None or every or meter is not None
+    tap = Tap(run, watch, learning_rate, at_step if others else None, recorder, meter)
     guard = Guard(engine, tap, notebook, data_parallel_size)
     try:
         rank, world_size = rank_and_world_size()

@@ -85,14 +85,23 @@ class Watch:
             return None
         try:
             return hook(*args)
-        except GuardViolation:
-            raise
         except Exception as error:
-            self.stopped = True
-            self.fault(
-                f"dsguard's hook on {what}", error, "the guard is off for the rest of the run"
-            )
+            self.failed(what, error)
             return None
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Report the fault of a hook and end the guard.
+
+        The hooks of every micro-batch come here from handlers of their own: :meth:`contain`
+        would be one more call.
+
+        Raises:
+            GuardViolation: it is no fault; as :meth:`tell`.
+        """
+        if isinstance(error, GuardViolation):
+            raise error
+        self.stopped = True
+        self.fault(f"dsguard's hook on {what}", error, "the guard is off for the rest of the run")
 
     def _drop(self, dropped: _Watcher) -> None:
         for moment, watchers in self._watchers.items():

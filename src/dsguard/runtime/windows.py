@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 _KINDS_KEPT = 64
-"""How many different values a histogram tells apart; a run with more is not described by them."""
+"""How many different values are told apart; a run with more is not described by them."""
 
 
 class Histogram(Mapping[int, int]):
@@ -74,8 +74,8 @@ class Windows:
         self.skipped_in_a_row = 0
         self.sizes = Histogram()
         self.samples = Histogram()
-        self.batches = Histogram()
-        """Sizes of the batches of training forwards, where they are known."""
+        self.batches: set[int] = set()
+        """Sizes that batches of training forwards had, the first 64 different ones."""
         self.alike_batches = 0
         """Training forwards in a row, the last one included, with a batch of the same size."""
         self.open = 0
@@ -106,13 +106,16 @@ class Windows:
         """A training forward of this many samples (None: the batch does not show it)."""
         self.forwards += 1
         self.forwards_since_step += 1
-        self.alike_batches = self.alike_batches + 1 if size == self._last_batch else 1
-        self._last_batch = size
+        if size == self._last_batch:
+            self.alike_batches += 1
+        else:
+            self.alike_batches = 1
+            self._last_batch = size
+            if size is not None and len(self.batches) < _KINDS_KEPT:
+                self.batches.add(size)
         if size is None:
             self._open_samples = None
-            return
-        self.batches.add(size)
-        if self._open_samples is not None:
+        elif self._open_samples is not None:
             self._open_samples += size
 
     def tokens(self, total: int | None, unpadded: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from dsguard.runtime.engines.data_parallel_hooks import DataParallelHooks
@@ -45,6 +46,7 @@ def attach(model: Any, plan: Plan) -> Guard:
     ranks = data_parallel_size(syncs)
     expected = plan.expectation(ranks).completed(ranks)
     view = DataParallelView(model, optimizer, syncs, expected)
+    alive = weakref.ref(optimizer)  # in each of its steps
 
     def hooks(tap: Tap) -> None:
         tap.fingerprint = Fingerprint(model.parameters(), _values, tap.later)
@@ -56,7 +58,7 @@ def attach(model: Any, plan: Plan) -> Guard:
         expected,
         plan,
         hooks=hooks,
-        learning_rate=lambda: highest_learning_rate(view.optimizer),
+        learning_rate=lambda: highest_learning_rate(alive()),
         data_parallel_size=ranks,
         told=lambda: _told(view, expected, plan.dataloader),
     )

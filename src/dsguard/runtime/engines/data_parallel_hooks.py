@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import weakref
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.engines.forward_hook import hook_forwards
@@ -41,8 +42,7 @@ _OUTPUTS = 8
 """Tensors of one output that are watched: a loss is computed from one of the first."""
 
 
-@dataclass(slots=True)
-class _Forward:
+class _Forward(msgspec.Struct):
     """One forward of the model, kept by its graph."""
 
     size: int | None
@@ -62,11 +62,13 @@ class DataParallelHooks:
 
         self._is_grad_enabled = torch.is_grad_enabled
         self._view = view
+        self._syncs = view.syncs
         self._optimizer = weakref.ref(optimizer)
         # Nothing in such a loop changes what was asked for.
         self._accumulation = view.expected_accumulation()
         self._micro_batch = view.micro_batch()
         self._tap = tap
+        self._watch = tap.watch
         self._contain = tap.watch.contain
         self._graph_task = graph_task()
         self._run = tap.run
@@ -91,50 +93,68 @@ class DataParallelHooks:
 
     # Forward
 
-    def _forwarded(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
-        self._contain("forward", self._see_forward, args, kwargs, output)
+    # What every micro-batch calls contains its hooks itself; a call more would show.
 
-    def _see_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> None:
-        training = self._view.training()
+    def _forwarded(
+        self, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
+    ) -> None:
+        if not self._watch.stopped:
+            try:
+                self._see_forward(model.training, args, kwargs, output)
+            except Exception as error:
+                self._watch.failed("forward", error)
+
+    def _see_forward(
+        self, training: bool, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
+    ) -> None:
+        windows = self._windows
         again = self._graph_task() != NO_TASK  # checkpointing runs it a second time
         if not self._is_grad_enabled():
             if not again:
-                self._windows.forward_without_gradient()
-                if not training and self._windows.open:
+                windows.forward_without_gradient()
+                if not training and windows.open:
                     self._tap.tell(EvaluationForward(self._run))
             return
-        if getattr(output, "grad_fn", None) is not None:
-            tensors = [output]
+        node = getattr(output, "grad_fn", None)
+        if node is not None:
+            nodes = [node]
         else:
-            tensors = list(islice(tensors_with_graph(output), _OUTPUTS))
-        if not tensors:
+            nodes = [tensor.grad_fn for tensor in islice(tensors_with_graph(output), _OUTPUTS)]
+        if not nodes:
             if training and not again:
                 self._unseen = type(output).__name__
             return
-        self._view.forwarded()
+        for sync in self._syncs:
+            sync.forwarded()
         micro_batch = self._micro_batch
         size = batch_size(args, kwargs, micro_batch)
-        seen = _Forward(size, bool(kwargs), leaf_of(tensors[0]))
+        seen = _Forward(size, bool(kwargs), leaf_of(nodes[0]))
         if training and not again:
-            if self._windows.open and self._sees_clearing:
-                self._look_at_gradients()
-            self._count(seen)
+            if (
+                windows.open
+                and self._sees_clearing
+                and not self._stepping
+                and not self._has_gradients()
+            ):
+                self._lost("something")  # cleared by whoever
+            seen.counted = True
+            self._dropped = None
+            windows.forward(size)
             if self._tap.watches_batches:
                 self._tap.batch(args, kwargs)
             if self._run.probing or (micro_batch is not None and size != micro_batch):
                 self._tap.tell(Forward(self._run, size, seen.keywords))
-        for tensor in tensors:
-            tensor.grad_fn.register_prehook(functools.partial(self._gradient, seen))
-
-    def _count(self, seen: _Forward) -> None:
-        seen.counted = True
-        self._dropped = None
-        self._windows.forward(seen.size)
+        for node in nodes:
+            node.register_prehook(functools.partial(self._gradient, seen))
 
     # Backward
 
     def _gradient(self, seen: _Forward, gradients: tuple[Any, ...]) -> None:
-        self._contain("a gradient", self._see_gradient, seen)
+        if not self._watch.stopped:
+            try:
+                self._see_gradient(seen)
+            except Exception as error:
+                self._watch.failed("a gradient", error)
 
     def _see_gradient(self, seen: _Forward) -> None:
         task = self._graph_task()
@@ -145,12 +165,16 @@ class DataParallelHooks:
             seen.passed = again
             return
         self._pass = task
-        synchronised = self._view.synchronises()
+        synchronised = True
+        for sync in self._syncs:  # all of them: being asked tells them that it has begun
+            synchronised = sync.synchronises() and synchronised
         if again:
             self._windows.backward_again(synchronised)
             return
         if not seen.counted:  # a model that is trained in evaluation mode
-            self._count(seen)
+            seen.counted = True
+            self._dropped = None
+            self._windows.forward(seen.size)
             self._windows.tokens(None, None)  # its batch is gone
             self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
         expected = self._accumulation
@@ -161,11 +185,17 @@ class DataParallelHooks:
     # Step
 
     def _step_begins(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        self._contain("step", self._before_step, args, kwargs)
+        if not self._watch.stopped:
+            try:
+                self._before_step(args, kwargs)
+            except Exception as error:
+                self._watch.failed("step", error)
 
     def _before_step(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._stepping = True
-        self._closure = any(arg is not None for arg in (*args[1:], kwargs.get("closure")))
+        self._closure = kwargs.get("closure") is not None or (
+            len(args) > 1 and any(arg is not None for arg in args[1:])
+        )
         if not self._closure:
             self._judge_step()
 
@@ -194,7 +224,11 @@ class DataParallelHooks:
 
     def _step_ends(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         # A scaler that leaves the skipping to the optimizer gives it the flag for this call.
-        self._contain("step", self._after_step, hasattr(optimizer, "found_inf"))
+        if not self._watch.stopped:
+            try:
+                self._after_step(hasattr(optimizer, "found_inf"))
+            except Exception as error:
+                self._watch.failed("step", error)
 
     def _after_step(self, maybe_skipped: bool) -> None:
         self._stepping = False
@@ -211,12 +245,13 @@ class DataParallelHooks:
 
     # Gradients that are cleared
 
-    def _zero_grad(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        self._contain("zero_grad", self._zeroed)
+    def _zero_grad(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._windows.open:
+            self._contain("zero_grad", self._zeroed)
         return original(*args, **kwargs)
 
     def _zeroed(self) -> None:
-        if self._graph_task() != NO_TASK or not self._windows.open:
+        if self._graph_task() != NO_TASK:
             return
         if self._stepping:  # a closure evaluates its batch anew
             self._windows.reopen()
@@ -226,11 +261,6 @@ class DataParallelHooks:
             self._lost(what)
         elif self._windows.open < self._view.accumulation():
             self._tap.tell(GradientsZeroed(self._run, what, False))
-
-    def _look_at_gradients(self) -> None:
-        """Whether gradients that were there have been cleared by whoever."""
-        if not self._stepping and not self._has_gradients():
-            self._lost("something")
 
     def _lost(self, what: str) -> None:
         pending, expected = self._windows.open, self._accumulation

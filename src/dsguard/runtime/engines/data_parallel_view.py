@@ -52,11 +52,6 @@ class DataParallelView:
         """
         return _alive(self._optimizer, "optimizer")
 
-    def training(self) -> bool:
-        """Whether the model is in training mode; asked in its forward, where it is alive."""
-        model: Any = self._model()
-        return bool(model.training)
-
     def expected_accumulation(self) -> int | None:
         """What was asked for; the loop itself says it nowhere."""
         return self._accumulation
@@ -138,18 +133,6 @@ class DataParallelView:
         if any(id(parameter) in of_model for group in groups for parameter in group["params"]):
             return ""
         return type(self.optimizer).__name__
-
-    def forwarded(self) -> None:
-        """A forward with gradients has run."""
-        for sync in self.syncs:
-            sync.forwarded()
-
-    def synchronises(self) -> bool:
-        """Whether the backward pass that has begun synchronises all gradients; asked once in it."""
-        every = True
-        for sync in self.syncs:  # all of them: being asked tells them that it has begun
-            every = sync.synchronises() and every
-        return every
 
     def keeps_gradients(self) -> bool:
         """Whether all gradients of a window lie in ``parameter.grad``, synchronised or not."""

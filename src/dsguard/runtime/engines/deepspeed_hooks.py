@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
+from dsguard.runtime.engines.deepspeed_view import BOUNDARY, UNSYNCHRONISED
 from dsguard.runtime.engines.schedule import Schedule
 from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
@@ -35,11 +36,11 @@ from dsguard.runtime.outputs import NO_TASK, first_tensor_with_graph, graph_task
 from dsguard.runtime.run import Boundary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
     from dsguard.runtime.engines.tap import Tap
-    from dsguard.runtime.patches import Original
+    from dsguard.runtime.patches import Original, Patch
 
 _UNSEEN = "a zero_grad() of the module, or something like it,"
 
@@ -52,7 +53,9 @@ class DeepSpeedHooks:
 
     def __init__(self, engine: Any, view: DeepSpeedView, tap: Tap) -> None:
         self._view = view
+        self._counts = view.counts
         self._tap = tap
+        self._watch = tap.watch
         self._contain = tap.watch.contain
         self._graph_task = graph_task()
         self._is_compiling = is_compiling()
@@ -72,15 +75,15 @@ class DeepSpeedHooks:
         self._had_gradient = False
         self._epochs = 0
         self._schedule = Schedule(engine.lr_scheduler)
-        self._watched: Any = _first_trainable(engine)
+        self._watched = _first_trainable(engine)
         self._attach(engine)
 
     def _attach(self, engine: Any) -> None:
         import torch
 
         self._is_grad_enabled = torch.is_grad_enabled
-        wrap = self._tap.patches.wrap
-        wrap(engine, "_take_model_step", self._model_step)
+        wrap, replace = self._tap.patches.wrap, self._tap.patches.replace
+        replace(engine, "_take_model_step", self._model_step)
         wrap(engine, "zero_grad", self._zero_grad("engine", "engine.zero_grad()"))
         for name in ("set_train_batch_size", "set_train_micro_batch_size"):
             if hasattr(type(engine), name):
@@ -91,9 +94,9 @@ class DeepSpeedHooks:
             wrap(engine, "train_batch", self._train_batch)
             wrap(engine, "_next_batch", self._next_batch)
         else:
-            wrap(engine, "forward", self._forward)
-            wrap(engine, "backward", self._backward)
-            wrap(engine, "step", self._step)
+            replace(engine, "forward", self._forward)
+            replace(engine, "backward", self._backward)
+            replace(engine, "step", self._step)
         self._attach_optimizers(engine)
         loader = engine.__dict__.get("training_dataloader")
         if loader is not None and hasattr(type(loader), "_create_dataloader"):
@@ -121,38 +124,57 @@ class DeepSpeedHooks:
 
     # Forward
 
-    def _forward(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        if self._is_compiling():
-            return original(*args, **kwargs)
-        followed = self._contain("forward", self._before_forward, args, kwargs)
-        output = original(*args, **kwargs)
-        if followed:
-            self._contain("forward", self._after_forward, output)
-        return output
+    # What every micro-batch calls contains its hooks itself, and the hooks read the engine
+    # themselves: on a small model a call costs more than what is done in it.
 
-    def _before_forward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    def _forward(self, patch: Patch) -> Callable[..., Any]:
+        function, owner, watch = patch.function, patch.owner, self._watch
+        is_compiling = self._is_compiling
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            engine = owner()
+            if is_compiling() or watch.stopped or not patch.on:
+                return function(engine, *args, **kwargs)
+            followed = False
+            try:
+                followed = self._before_forward(engine, args, kwargs)
+            except Exception as error:
+                watch.failed("forward", error)
+            output = function(engine, *args, **kwargs)
+            if followed:
+                self._contain("forward", self._after_forward, output)
+            return output
+
+        return forward
+
+    def _before_forward(
+        self, engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> bool:
         """Count it; whether its output has to be followed into the backward pass."""
         if self._graph_task() != NO_TASK:  # checkpointing runs it again
             if not self._engine_backward and not self._windows.forwards_since_step:
                 self._around_engine += 1  # for the first time, as far as gradients go
             return False
-        training = self._view.training()
+        run, windows = self._run, self._windows
+        training = engine._modules["module"].training  # engine.module looks in three dicts
         if not training or not self._is_grad_enabled():
-            self._windows.forward_without_gradient()
-            if not training and self._windows.open:
-                self._tap.tell(EvaluationForward(self._run))
+            windows.forward_without_gradient()
+            if not training and windows.open:
+                self._tap.tell(EvaluationForward(run))
             return False
         if self._had_gradient:
             self._look_at_gradients()
-        micro_batch = self._view.micro_batch()
+        micro_batch = engine.train_micro_batch_size_per_gpu()
+        if not isinstance(micro_batch, int):
+            micro_batch = None
         size = batch_size(args, kwargs, micro_batch)
-        self._windows.forward(size)
+        windows.forward(size)
         if self._tap.watches_batches:
             self._tap.batch(args, kwargs)
-        if self._run.probing or size != micro_batch:
-            self._tap.tell(Forward(self._run, size, bool(kwargs)))
-        self._followed = self._run.probing or self._watches_outputs
-        return self._followed
+        if run.probing or size != micro_batch:
+            self._tap.tell(Forward(run, size, bool(kwargs)))
+        self._followed = followed = run.probing or self._watches_outputs
+        return followed
 
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
@@ -181,47 +203,93 @@ class DeepSpeedHooks:
 
     # Backward
 
-    def _backward(self, original: Original, loss: Any, *args: Any, **kwargs: Any) -> Any:
-        self._contain("backward", self._before_backward, loss, kwargs)
-        self._inside += 1
-        self._engine_backward = True
-        try:
-            return original(loss, *args, **kwargs)
-        finally:
-            self._inside -= 1
-            self._engine_backward = False
+    def _backward(self, patch: Patch) -> Callable[..., Any]:
+        function, owner, watch = patch.function, patch.owner, self._watch
 
-    def _before_backward(self, loss: Any, kwargs: Mapping[str, Any]) -> None:
+        def backward(*args: Any, **kwargs: Any) -> Any:
+            engine = owner()
+            if watch.stopped or not patch.on:
+                return function(engine, *args, **kwargs)
+            try:
+                self._before_backward(engine, args[0] if args else kwargs.get("loss"), kwargs)
+            except Exception as error:
+                watch.failed("backward", error)
+            self._inside += 1
+            self._engine_backward = True
+            try:
+                return function(engine, *args, **kwargs)
+            finally:
+                self._inside -= 1
+                self._engine_backward = False
+
+        return backward
+
+    def _before_backward(self, engine: Any, loss: Any, kwargs: Mapping[str, Any]) -> None:
         if self._had_gradient:
             self._look_at_gradients()
         run, windows = self._run, self._windows
-        accumulation, run.boundary, synchronised, run.reduced = self._view.backward_begins()
+        own = engine.__dict__
+        accumulation = int(engine.gradient_accumulation_steps())
+        declared = own.get(BOUNDARY)
+        if declared is None:
+            run.boundary = self._counts
+            run.reduced = (engine.micro_steps + 1) % accumulation == 0
+        else:
+            run.boundary = Boundary.MANUAL
+            run.reduced = bool(declared)
         run.through_engine = True
-        windows.backward(accumulation, synchronised)
+        windows.backward(accumulation, not own.get(UNSYNCHRONISED))
         self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
         if run.probing or not windows.forwards or windows.open > accumulation:
-            self._tap.tell(Backward(self._run, loss, self._divided))
+            self._tap.tell(Backward(run, loss, self._divided))
 
     # Step
 
-    def _step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        self._contain("step", self._before_step)
-        self._inside += 1
-        try:
-            result = original(*args, **kwargs)
-        finally:
-            self._inside -= 1
-        self._contain("step", self._after_step)
-        return result
+    def _step(self, patch: Patch) -> Callable[..., Any]:
+        function, owner, watch = patch.function, patch.owner, self._watch
 
-    def _before_step(self) -> None:
+        def step(*args: Any, **kwargs: Any) -> Any:
+            engine = owner()
+            if watch.stopped or not patch.on:
+                return function(engine, *args, **kwargs)
+            try:
+                self._before_step(engine)
+            except Exception as error:
+                watch.failed("step", error)
+            self._inside += 1
+            try:
+                result = function(engine, *args, **kwargs)
+            finally:
+                self._inside -= 1
+            if not watch.stopped:
+                try:
+                    self._after_step()
+                except Exception as error:
+                    watch.failed("step", error)
+            return result
+
+        return step
+
+    def _before_step(self, engine: Any) -> None:
+        run, windows = self._run, self._windows
         around, self._around_engine = self._around_engine, 0
-        by_engine = self._windows.since_step > 0
-        if not by_engine and not self._followed and self._windows.forwards_since_step:
+        if windows.since_step:
+            self._watches_outputs = not self._always_by_engine
+        else:
+            self._step_around(around)
+        manual = engine.__dict__.get(BOUNDARY) is not None
+        run.boundary = Boundary.MANUAL if manual else self._counts
+        if self._schedule.moves:
+            self._look_at_scheduler()
+        if run.probing or manual or windows.since_step != 1:
+            self._tap.tell(StepCalled(run))
+
+    def _step_around(self, around: int) -> None:
+        """A step for which nobody has called ``engine.backward``."""
+        self._always_by_engine, self._watches_outputs = False, True
+        if not self._followed and self._windows.forwards_since_step:
             around = around or 1  # nobody has looked; from now on somebody does
-        self._always_by_engine = self._always_by_engine and by_engine
-        self._watches_outputs = not self._always_by_engine
-        if not by_engine and around:
+        if around:
             # loss.backward() on the engine's output; beside engine.backward() such a pass is
             # a gradient penalty or the like and no micro-batch.
             accumulation = self._view.accumulation()
@@ -229,52 +297,60 @@ class DeepSpeedHooks:
             for _ in range(around):
                 self._windows.backward(accumulation, not self._view.unsynchronised())
                 self._tap.tell(Backward(self._run, None, True))
-        self._run.boundary = self._view.boundary()
-        if self._schedule.moves:
-            self._look_at_scheduler()
-        ordinary = self._windows.since_step == 1 and self._run.boundary is not Boundary.MANUAL
-        if self._run.probing or not ordinary:
-            self._tap.tell(StepCalled(self._run))
 
     def _after_step(self) -> None:
         self._windows.step_returned()
-        gradient = self._watched() if self._watched is not None else None
-        self._had_gradient = gradient is not None and gradient.grad is not None
+        parameter = self._watched()
+        self._had_gradient = parameter is not None and parameter.grad is not None
         if self._tap.window_closed is not None:
             self._tap.settle()
 
-    def _model_step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
-        before = self._contain("the optimizer step", self._before_model_step)
-        engine = self._view.engine
-        base = engine.basic_optimizer
-        self._inside += 1
-        if base is not None:
-            _stepping.add(id(base))
-        try:
-            result = original(*args, **kwargs)
-        finally:
-            self._inside -= 1
-            if base is not None:
-                _stepping.discard(id(base))
-        if before is not None:
-            self._contain("the optimizer step", self._after_model_step, before)
-        return result
+    def _model_step(self, patch: Patch) -> Callable[..., Any]:
+        function, owner, watch = patch.function, patch.owner, self._watch
 
-    def _before_model_step(self) -> int:
+        def model_step(*args: Any, **kwargs: Any) -> Any:
+            engine = owner()
+            if watch.stopped or not patch.on:
+                return function(engine, *args, **kwargs)
+            skipped = None
+            try:
+                skipped = self._before_model_step(engine)
+            except Exception as error:
+                watch.failed("the optimizer step", error)
+            base = engine.basic_optimizer
+            self._inside += 1
+            if base is not None:
+                _stepping.add(id(base))
+            try:
+                result = function(engine, *args, **kwargs)
+            finally:
+                self._inside -= 1
+                if base is not None:
+                    _stepping.discard(id(base))
+            if skipped is not None:
+                self._contain("the optimizer step", self._after_model_step, engine, skipped)
+            return result
+
+        return model_step
+
+    def _before_model_step(self, engine: Any) -> int:
         if self._schedule.moves:
             self._look_at_scheduler()
-        self._tap.stepping()
-        return int(self._view.engine.skipped_steps)
+        if self._tap.records:
+            self._tap.stepping()
+        return int(engine.skipped_steps)
 
-    def _after_model_step(self, skipped_before: int) -> None:
-        engine = self._view.engine
-        self._schedule.left_by_engine()
+    def _after_model_step(self, engine: Any, skipped_before: int) -> None:
+        if self._schedule.moves:
+            self._schedule.left_by_engine()
         self._had_gradient = False
         self._tap.close_window(applied=engine.skipped_steps == skipped_before)
 
     # A pipeline does everything in one call
 
-    def _train_batch(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def _train_batch(
+        self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         self._windows.reopen()
         self._inside += 1
         try:
@@ -284,7 +360,7 @@ class DeepSpeedHooks:
         self._contain("train_batch", self._after_step)
         return result
 
-    def _next_batch(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def _next_batch(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         batch = original(*args, **kwargs)
         if self._is_grad_enabled():
             self._contain("a micro-batch", self._pipeline_batch, batch)
@@ -300,7 +376,9 @@ class DeepSpeedHooks:
 
     # Around the engine
 
-    def _wrapper_step(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def _wrapper_step(
+        self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         if not self._inside:
             self._contain("the optimizer", self._stepped_around, "engine.optimizer.step()", True)
         self._inside += 1  # what it does to gradients is its own business
@@ -318,7 +396,7 @@ class DeepSpeedHooks:
         self._tap.tell(SteppedAround(self._run, what, wrapper))
 
     def _zero_grad(self, owner: str, what: str) -> Any:
-        def zero_grad(original: Original, *args: Any, **kwargs: Any) -> Any:
+        def zero_grad(original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             if not self._inside and (self._windows.open or self._around_engine):
                 self._contain("zero_grad", self._zeroed, owner, what)
             return original(*args, **kwargs)
@@ -347,7 +425,7 @@ class DeepSpeedHooks:
     # Changing, saving, loading
 
     def _resize(self, name: str) -> Any:
-        def resize(original: Original, *args: Any, **kwargs: Any) -> Any:
+        def resize(original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             before = self._view.accumulation()
             result = original(*args, **kwargs)
             self._contain("a change of the batch", self._resized, f"engine.{name}()", before)
@@ -364,7 +442,7 @@ class DeepSpeedHooks:
         if self._windows.open and not self._inside:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
 
-    def _save(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def _save(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._contain("save_checkpoint", self._tap.tell, Saving(self._run))
         saved = original(*args, **kwargs)
         self._contain("save_checkpoint", self._saved, args, kwargs)
@@ -380,7 +458,7 @@ class DeepSpeedHooks:
         if folder.is_dir():
             keep(folder, self._view.facts(), self._windows, self._run.contract)
 
-    def _load(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def _load(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._inside += 1
         try:
             result = original(*args, **kwargs)
@@ -406,15 +484,17 @@ class DeepSpeedHooks:
         if origins is not None:
             self._tap.tell(Resumed(self._run, origins.contract, origins.pending))
 
-    def _loader_starts(self, original: Original, *args: Any, **kwargs: Any) -> Any:
+    def _loader_starts(
+        self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         self._epochs += 1
         if self._epochs > 1 and not self._inside:
             self._contain("the loader", self._tap.tell, EpochEnded(self._run))
         return original(*args, **kwargs)
 
 
-def _first_trainable(engine: Any) -> weakref.ReferenceType[Any] | None:
+def _first_trainable(engine: Any) -> Callable[[], Any]:
     for parameter in engine.module.parameters():
         if parameter.requires_grad:
             return weakref.ref(parameter)
-    return None
+    return lambda: None

@@ -49,6 +49,13 @@ _CONFIG_KEYS: dict[FactName, str] = {
 }
 
 
+BOUNDARY = "_is_gradient_accumulation_boundary"
+"""In the engine's ``__dict__``: what the script has declared, None where it has not."""
+
+UNSYNCHRONISED = "inside_no_sync_ctxt"
+"""In the engine's ``__dict__``: whether a backward pass leaves gradients as they are."""
+
+
 class DeepSpeedView:
     """Implements :class:`dsguard.runtime.run.Engine` for ``DeepSpeedEngine`` and its subclasses."""
 
@@ -62,7 +69,8 @@ class DeepSpeedView:
         self._zenflow = bool(engine.__dict__.get("zenflow"))
         # The engine checks it against its other settings once, when it is made.
         managed = getattr(engine, "managed_gradient_accumulation", None)
-        self._counts = Boundary.ENGINE if managed is None or managed() else Boundary.CALLER
+        self.counts = Boundary.ENGINE if managed is None or managed() else Boundary.CALLER
+        """Who decides where a window ends, unless the script says it itself."""
         # DeepSpeed 0.18.3 brought engine.scale(), and with it hooks on the engine's outputs.
         self._hooks_outputs = hasattr(type(engine), "scale")
         # Later it tells apart, by graph, what engine.backward() has divided already.
@@ -85,55 +93,27 @@ class DeepSpeedView:
         """False where the engine accumulates by rules of its own (ZenFlow)."""
         return not self._zenflow
 
-    # What each micro-batch asks takes the reference itself: while a hook of the engine runs, it is
-    # there.
-
-    def backward_begins(self) -> tuple[int, Boundary, bool, bool]:
-        """What holds for the backward pass that begins.
-
-        The accumulation, who decides where its window ends, whether it synchronises gradients,
-        and whether the engine takes it for the last one of its window.
-        """
-        engine: Any = self._ref()
-        own = engine.__dict__
-        accumulation = int(engine.gradient_accumulation_steps())
-        synchronised = not own.get("inside_no_sync_ctxt")
-        declared = own.get("_is_gradient_accumulation_boundary")
-        if declared is not None:
-            return accumulation, Boundary.MANUAL, synchronised, bool(declared)
-        last = (engine.micro_steps + 1) % accumulation == 0
-        return accumulation, self._counts, synchronised, last
-
     def accumulation(self) -> int:
         """``engine.gradient_accumulation_steps()``."""
         return int(self.engine.gradient_accumulation_steps())
 
     def micro_batch(self) -> int | None:
         """``engine.train_micro_batch_size_per_gpu()``."""
-        engine: Any = self._ref()
-        size = engine.train_micro_batch_size_per_gpu()
+        size = self.engine.train_micro_batch_size_per_gpu()
         return size if isinstance(size, int) else None
 
     def boundary(self) -> Boundary:
         """Who decides where a window ends."""
-        engine: Any = self._ref()
-        if engine.__dict__.get("_is_gradient_accumulation_boundary") is not None:
-            return Boundary.MANUAL
-        return self._counts
+        manual = self.engine.__dict__.get(BOUNDARY) is not None
+        return Boundary.MANUAL if manual else self.counts
 
     def at_boundary(self) -> bool:
         """What the script has set through ``set_gradient_accumulation_boundary``."""
-        return bool(self.engine.__dict__.get("_is_gradient_accumulation_boundary"))
-
-    def training(self) -> bool:
-        """Whether the module is in training mode."""
-        # Not engine.module: that is looked up in three dicts.
-        engine: Any = self._ref()
-        return bool(engine._modules["module"].training)
+        return bool(self.engine.__dict__.get(BOUNDARY))
 
     def unsynchronised(self) -> bool:
         """Inside ``no_sync()`` or ``coalesce_grad_reduction()``."""
-        return bool(self.engine.__dict__.get("inside_no_sync_ctxt"))
+        return bool(self.engine.__dict__.get(UNSYNCHRONISED))
 
     def keeps_last_backward_only(self) -> bool:
         """ZeRO-1 and 2 since 0.18.3: each backward at a boundary overwrites the one before."""

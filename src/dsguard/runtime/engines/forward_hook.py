@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-Seen: TypeAlias = Callable[[tuple[Any, ...], Mapping[str, Any], Any], None]
-"""Is given the arguments of a forward, by position and by name, and its output."""
+Seen: TypeAlias = Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], None]
+"""Is given a module, the arguments of its forward, by position and by name, and its output."""
 
 
 class ForwardHook:
@@ -36,9 +36,9 @@ class ForwardHook:
         if self._is_compiling():
             return
         if self._listens():
-            self._hidden(args, kwargs, output)
+            self._hidden(module, args, kwargs, output)
         else:
-            self._seen(args, kwargs, output)
+            self._seen(module, args, kwargs, output)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function of the standard library that takes whatever comes and returns None.

@@ -34,7 +34,7 @@ class Tap:
     run: Run
     watch: Watch
     learning_rate: Callable[[], float]
-    at_step: Callable[[Window], None]
+    at_step: Callable[[Window], None] | None
     recorder: Recorder
     meter: BalanceMeter | None = None
     fingerprint: Fingerprint | None = None
@@ -45,9 +45,12 @@ class Tap:
     """Whether anybody wants to see the batches of training forwards."""
     window_closed: Window | None = None
     """The window that has ended and is not told yet."""
+    records: bool = field(init=False)
+    """Whether anybody wants records."""
 
     def __post_init__(self) -> None:
-        self.watches_batches = self.recorder.wanted or self.meter is not None
+        self.records = self.recorder.wanted
+        self.watches_batches = self.records or self.meter is not None
 
     def tell(self, moment: Moment, *, in_autograd: bool = False) -> None:
         """Ask the rules of this moment."""
@@ -72,17 +75,28 @@ class Tap:
         window, self.window_closed = self.window_closed, None
         if window is None:
             return
-        self.later.arrive()
-        self._look_at_parameters(window)
+        if self.later.waiting:
+            self.later.arrive()
+        print_ = self.fingerprint
+        if (
+            print_ is not None
+            and window.applied
+            and self.learning_rate() > 0
+            and print_.applied_step()
+            and print_.unmoved_steps
+        ):
+            self.tell(ParametersWatched(self.run, print_.unmoved_steps, print_.low_precision))
         steps = self.run.windows.optimizer_steps
         self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
         try:
-            self.at_step(window)
+            if self.at_step is not None:
+                self.at_step(window)
             ordinary = window.applied and window.micro_batches == window.expected
             if self.run.probing or not ordinary or window.expected != self.run.accumulation():
                 self.tell(OptimizerStepped(self.run, window))
         finally:
-            self.recorder.step(window, self.run.windows)
+            if self.records:
+                self.recorder.step(window, self.run.windows)
             self.run.resized = False
 
     def forget_parameters(self) -> None:
@@ -97,10 +111,3 @@ class Tap:
         self.handles.clear()
         self.patches.remove()
         self.fingerprint = None
-
-    def _look_at_parameters(self, window: Window) -> None:
-        print_ = self.fingerprint
-        if print_ is None or not window.applied or not self.learning_rate() > 0:
-            return
-        if print_.applied_step() and print_.unmoved_steps:
-            self.tell(ParametersWatched(self.run, print_.unmoved_steps, print_.low_precision))

@@ -42,7 +42,7 @@ def micro_batch_differs(moment: Forward, report: Reporter) -> Iterator[Finding]:
     whole_multiple = size > expected and size % expected == 0
     if not whole_multiple and windows.alike_batches < _IN_A_ROW:
         return  # a batch of its own kind: the last of an epoch, or sizes that vary
-    if windows.batches.get(expected, 0) and windows.alike_batches <= _IN_A_ROW:
+    if expected in windows.batches and windows.alike_batches <= _IN_A_ROW:
         return
     # Preference training puts the chosen and the rejected answer of a sample into one batch.
     maybe_pairs = moment.keywords and size == _PAIR * expected

@@ -29,7 +29,7 @@ def short_batch(moment: Forward, report: Reporter) -> Iterator[Finding]:
     expected = run.engine.micro_batch()
     if size is None or expected is None or size >= expected:
         return
-    if not run.windows.batches.get(expected, 0):
+    if expected not in run.windows.batches:
         return
     yield report(
         run.here(),

@@ -1,0 +1,65 @@
+"""What the guard costs a micro-step: calls are counted, as a stopwatch counts the machine.
+
+``benchmarks/guard.py`` takes the time of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dsguard import Guard, guard
+from tests.calls import calls
+
+torch = pytest.importorskip("torch")
+from tests.guard.stub import StubEngine, train  # noqa: E402
+
+pytestmark = pytest.mark.deepspeed
+
+ACCUMULATION = 4
+WARM_UP, WINDOWS = 6, 10
+"""Windows before the guard looks at a sample only, and windows that are counted."""
+
+
+def added(window: Callable[[], None], attach: Callable[[], Guard]) -> float:
+    """Calls of Python functions that a guard adds to a micro-step."""
+
+    def windows(number: int) -> None:
+        for _ in range(number):
+            window()
+
+    windows(WARM_UP)
+    bare = calls(lambda: windows(WINDOWS))
+    with attach() as watched:
+        windows(WARM_UP)
+        guarded = calls(lambda: windows(WINDOWS))
+        assert watched.summary().optimizer_steps == WARM_UP + WINDOWS
+    assert not watched.findings
+    return (guarded - bare) / WINDOWS / ACCUMULATION
+
+
+def test_an_engine() -> None:
+    engine = StubEngine(ACCUMULATION)
+    calls_added = added(
+        lambda: train(engine, ACCUMULATION), lambda: guard(engine, on_violation="record")
+    )
+    assert 10 < calls_added < 24
+
+
+def test_a_loop() -> None:
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batch = torch.ones(2, 2)
+
+    def window() -> None:
+        for _ in range(ACCUMULATION):
+            (model(batch).square().mean() / ACCUMULATION).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    asked = {"gradient_accumulation_steps": ACCUMULATION, "micro_batch_size": 2}
+    calls_added = added(
+        window, lambda: guard(model, optimizer=optimizer, expect=asked, on_violation="record")
+    )
+    assert 10 < calls_added < 25
