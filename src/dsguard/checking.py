@@ -200,15 +200,18 @@ def _run_rules(
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
             continue
-        missing = tuple(n for n in rule.meta.needs if not isinstance(case.facts[n], Known))
+        missing = [n for n in rule.meta.needs if not isinstance(case.facts[n], Known)]
         if missing:
             fact = case.facts[missing[0]]
             reason = fact.reason if isinstance(fact, Unknown) else "its sources disagree"
-            skipped.append(SkippedRule(rule.meta.slug, missing, reason))
+            skipped.append(SkippedRule(rule.meta.slug, tuple(missing), reason))
             continue
         watched.forget()
         try:
-            if all(condition.met(watched) for condition in rule.meta.when):
+            for condition in rule.meta.when:
+                if not condition.met(watched):
+                    break
+            else:
                 watched.forget()
                 findings.extend(list(rule.findings(watched)))
         except Exception as error:

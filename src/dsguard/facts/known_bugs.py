@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -54,6 +55,7 @@ BUG_FACTS: tuple[BugFact, ...] = (*FACT_NAMES, *get_args(get_args(BugFact)[1]))
 Condition: TypeAlias = Callable[[Any], bool]
 
 
+@lru_cache(maxsize=256)
 def release_number(text: str) -> tuple[int, ...]:
     """The numbers of a release, without trailing zeros: ``0.18.3+cu124`` is (0, 18, 3).
 

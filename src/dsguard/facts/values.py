@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from dsguard.model.fact import Candidate, Origin, OriginKind, Unknown
 from dsguard.model.tree import Document, Object, join_pointer
 
 
+@lru_cache(maxsize=1024)
 def pointer_of(dotted: str) -> str:
     """The JSON pointer of DeepSpeed's dotted spelling (``zero_optimization.stage``)."""
     pointer = ""

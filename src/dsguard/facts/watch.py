@@ -8,9 +8,22 @@ from dsguard.facts.case import Case
 from dsguard.model.fact import Facts, Known
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dsguard.model.fact import Fact, FactName
 
-_MAY_BE_ABSENT = ("document", "launch", "script", "front_end")
+
+def _noted(name: str, without: str) -> Any:
+    """An attribute of a case; asking for it is noted where the case is ``without`` something."""
+    read: Callable[[Case], Any] = getattr(Case, name).__get__
+    needed: Callable[[Case], Any] = getattr(Case, without).__get__
+
+    def get(case: WatchedCase) -> Any:
+        if needed(case) is None:
+            case.notes.append(name)
+        return read(case)
+
+    return property(get)
 
 
 class WatchedCase(Case, frozen=True, kw_only=True):
@@ -38,12 +51,12 @@ class WatchedCase(Case, frozen=True, kw_only=True):
         """Begin anew, for the next rule."""
         self.notes.clear()
 
-    def __getattribute__(self, name: str) -> Any:
-        value = super().__getattribute__(name)
-        absent = value is None and name in _MAY_BE_ABSENT
-        if absent or (name == "requests" and super().__getattribute__("launch") is None):
-            super().__getattribute__("notes").append(name)
-        return value
+    # Descriptors, because rules ask hundreds of times in a check.
+    document = _noted("document", without="document")
+    launch = _noted("launch", without="launch")
+    script = _noted("script", without="script")
+    front_end = _noted("front_end", without="front_end")
+    requests = _noted("requests", without="launch")
 
 
 class _WatchedFacts(Facts):

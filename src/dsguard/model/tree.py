@@ -7,6 +7,7 @@ The readers build this tree; everything after them asks it for values by JSON po
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -231,14 +232,15 @@ def join_pointer(parent: str, token: str | int) -> str:
     return f"{parent}/{str(token).replace('~', '~0').replace('/', '~1')}"
 
 
-def split_pointer(pointer: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def split_pointer(pointer: str) -> tuple[str, ...]:
     """The unescaped tokens of a pointer; the empty pointer is the whole document."""
     if not pointer:
-        return []
-    return [
+        return ()
+    return tuple(
         token.replace("~1", "/").replace("~0", "~")
         for token in pointer.removeprefix("/").split("/")
-    ]
+    )
 
 
 def dotted(pointer: str) -> str:
