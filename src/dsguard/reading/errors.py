@@ -22,11 +22,11 @@ class ReadError(Exception):
         self.help = help
 
 
-class HjsonSyntaxError(Exception):
-    """The text is not HJSON: ``hjson.load`` raises an error for it.
+class TextError(Exception):
+    """A text that a reader refuses.
 
-    ``message`` is a clause without a full stop; ``location`` the place to repair, which may be
-    an earlier one than where hjson gives up; ``help`` a way out (may be empty).
+    ``message`` is a clause without a full stop, ``location`` the place to repair, ``help`` a way
+    out (may be empty).
     """
 
     def __init__(self, message: str, location: Location, help: str = "") -> None:
@@ -35,6 +35,13 @@ class HjsonSyntaxError(Exception):
         self.message = message
         self.location = location
         self.help = help
+
+
+class HjsonSyntaxError(TextError):
+    """The text is not HJSON: ``hjson.load`` raises an error for it.
+
+    ``location`` may be an earlier place than where hjson gives up.
+    """
 
 
 class HjsonCrashError(HjsonSyntaxError):
@@ -46,19 +53,8 @@ class HjsonCrashError(HjsonSyntaxError):
     """
 
 
-class YamlSyntaxError(Exception):
-    """The text is not YAML that ``yaml.safe_load`` reads.
-
-    ``message`` is a clause without a full stop; ``location`` where the reader stopped; ``help`` a
-    way out (may be empty).
-    """
-
-    def __init__(self, message: str, location: Location, help: str = "") -> None:
-        line, column = location.source.position(location.span.start)
-        super().__init__(f"{location.source.name}:{line}:{column}: {message}")
-        self.message = message
-        self.location = location
-        self.help = help
+class YamlSyntaxError(TextError):
+    """The text is not YAML that ``yaml.safe_load`` reads; ``location`` is where it stopped."""
 
 
 class YamlUnavailableError(Exception):
