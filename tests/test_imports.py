@@ -162,14 +162,9 @@ def test_what_is_said_of_the_rules_imports_none(command: str) -> None:
 
 def rules_of(*arguments: str) -> dict[str, set[str]]:
     """The modules of rules that a command imports, by family."""
-    program = (
-        f"import sys; sys.argv = ['dsguard', *{arguments!r}]\n"
-        "from dsguard.cli.app import main\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "print(*(name for name in sys.modules if name.startswith('dsguard.rules.')))"
-    )
+    loaded = loaded_by(["dsguard", *arguments], STORY)
     families: dict[str, set[str]] = {}
-    for name in run(program, STORY).splitlines()[-1].split():
+    for name in (name for name in loaded if name.startswith("dsguard.rules.")):
         _, _, family, *module = name.split(".")
         if module:
             families.setdefault(family, set()).update(module)
