@@ -7,14 +7,14 @@ import os
 import sys
 from contextlib import suppress
 
-_YOUNG = 200_000
-"""So many new objects are worth a look for garbage."""
+_GARBAGE = (200_000, 50)
+"""So many new objects are worth a look for garbage, and so many looks one at older objects."""
 
 
 def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
     # What is imported is no garbage, and looking for it is a tenth of a cold start.
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(*_GARBAGE)
     from dsguard.cli.app import main
 
     try:
