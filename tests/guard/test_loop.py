@@ -136,6 +136,17 @@ def test_gradients_of_all_parameters_that_are_only_asked_for_are_no_micro_batch(
     assert loop.guard.summary().micro_batches == 1
 
 
+def test_a_gradient_of_the_output_that_is_only_asked_for_is_no_micro_batch() -> None:
+    loop = Loop()
+    for counted in range(STEPS):
+        output = loop.model(loop.batch())
+        (gradient,) = torch.autograd.grad(output.pow(2).mean(), output, retain_graph=True)
+        assert loop.guard.summary().micro_batches == counted
+        output.backward(gradient / STEPS)
+    loop.step()
+    healthy(loop, windows=1)
+
+
 def test_evaluation_and_forwards_without_gradients_are_not_counted() -> None:
     loop = Loop()
     for _ in range(2):

@@ -6,7 +6,7 @@ Every import of PyTorch waits until the first question: whoever asks one has imp
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -91,6 +91,31 @@ def leaf_of(node: Any) -> Any:
             if function is not None:
                 nodes.append(function)
     return None
+
+
+class GradientCalls:
+    """Has a function called as soon as a gradient reaches a node of autograd.
+
+    ``node.register_prehook`` makes an ordered dict and a handle in Python, for every output of a
+    model. ``Tensor.register_hook`` gives the node a dict of hooks that belongs to a tensor; this
+    does the same with a tensor that carries nothing else.
+    """
+
+    def __init__(self) -> None:
+        import torch
+
+        self._carrier = torch.empty(0, device="cpu")
+
+    def call(self, nodes: Iterable[Any], hook: Callable[[Any], None]) -> None:
+        """Call the hook, with what reaches them, at each of these nodes."""
+        carrier = self._carrier
+        carrier._backward_hooks = {0: hook}
+        for node in nodes:
+            if hasattr(node, "_register_hook_dict"):
+                node._register_hook_dict(carrier)
+            else:
+                node.register_prehook(hook)
+        carrier._backward_hooks = None  # the nodes alone keep the hook and what it knows
 
 
 def accumulates(leaf: Any) -> bool:

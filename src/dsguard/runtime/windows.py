@@ -7,7 +7,9 @@ rules: an adapter tells it what happened, and rules read what it counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 _KINDS_KEPT = 64
 """How many different values are told apart; a run with more is not described by them."""
@@ -42,7 +44,7 @@ class Histogram(Mapping[int, int]):
         return len(self._counts)
 
 
-class Window(NamedTuple):
+class Window(msgspec.Struct, frozen=True):
     """A closed window: what one optimizer step was made of.
 
     ``micro_batches`` are backward passes on this rank. ``expected`` is the accumulation that

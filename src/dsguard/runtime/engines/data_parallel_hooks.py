@@ -24,6 +24,7 @@ from dsguard.runtime.moments import (
 )
 from dsguard.runtime.outputs import (
     NO_TASK,
+    GradientCalls,
     accumulates,
     graph_task,
     leaf_of,
@@ -71,6 +72,7 @@ class DataParallelHooks:
         self._watch = tap.watch
         self._contain = tap.watch.contain
         self._graph_task = graph_task()
+        self._at_gradient = GradientCalls().call
         self._run = tap.run
         self._run.boundary = Boundary.CALLER
         self._windows = tap.run.windows
@@ -144,12 +146,11 @@ class DataParallelHooks:
                 self._tap.batch(args, kwargs)
             if self._run.probing or (micro_batch is not None and size != micro_batch):
                 self._tap.tell(Forward(self._run, size, seen.keywords))
-        for node in nodes:
-            node.register_prehook(functools.partial(self._gradient, seen))
+        self._at_gradient(nodes, functools.partial(self._gradient, seen))
 
     # Backward
 
-    def _gradient(self, seen: _Forward, gradients: tuple[Any, ...]) -> None:
+    def _gradient(self, seen: _Forward, gradient: Any) -> None:
         if not self._watch.stopped:
             try:
                 self._see_gradient(seen)

@@ -84,7 +84,7 @@ class DeepSpeedHooks:
         self._is_grad_enabled = torch.is_grad_enabled
         wrap, replace = self._tap.patches.wrap, self._tap.patches.replace
         replace(engine, "_take_model_step", self._model_step)
-        wrap(engine, "zero_grad", self._zero_grad("engine", "engine.zero_grad()"))
+        replace(engine, "zero_grad", self._zero_grad("engine", "engine.zero_grad()"))
         for name in ("set_train_batch_size", "set_train_micro_batch_size"):
             if hasattr(type(engine), name):
                 wrap(engine, name, self._resize(name))
@@ -103,10 +103,10 @@ class DeepSpeedHooks:
             wrap(loader, "_create_dataloader", self._loader_starts)
 
     def _attach_optimizers(self, engine: Any) -> None:
-        wrap = self._tap.patches.wrap
+        wrap, replace = self._tap.patches.wrap, self._tap.patches.replace
         optimizer, base = engine.optimizer, engine.basic_optimizer
         if optimizer is not None and hasattr(optimizer, "zero_grad"):
-            wrap(
+            replace(
                 optimizer,
                 "zero_grad",
                 self._zero_grad(
@@ -117,7 +117,7 @@ class DeepSpeedHooks:
             return
         if optimizer is not base:
             if hasattr(base, "zero_grad"):
-                wrap(base, "zero_grad", self._zero_grad("base", "the optimizer's zero_grad()"))
+                replace(base, "zero_grad", self._zero_grad("base", "the optimizer's zero_grad()"))
             wrap(optimizer, "step", self._wrapper_step)
         if hasattr(base, "register_step_post_hook"):
             self._tap.handles.append(base.register_step_post_hook(self._base_stepped))
@@ -299,9 +299,11 @@ class DeepSpeedHooks:
                 self._tap.tell(Backward(self._run, None, True))
 
     def _after_step(self) -> None:
-        self._windows.step_returned()
-        parameter = self._watched()
-        self._had_gradient = parameter is not None and parameter.grad is not None
+        windows = self._windows
+        windows.step_returned()
+        if windows.open:  # else there is nothing to lose
+            parameter = self._watched()
+            self._had_gradient = parameter is not None and parameter.grad is not None
         if self._tap.window_closed is not None:
             self._tap.settle()
 
@@ -395,13 +397,19 @@ class DeepSpeedHooks:
     def _stepped_around(self, what: str, wrapper: bool) -> None:
         self._tap.tell(SteppedAround(self._run, what, wrapper))
 
-    def _zero_grad(self, owner: str, what: str) -> Any:
-        def zero_grad(original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            if not self._inside and (self._windows.open or self._around_engine):
-                self._contain("zero_grad", self._zeroed, owner, what)
-            return original(*args, **kwargs)
+    def _zero_grad(self, whose: str, what: str) -> Callable[[Patch], Callable[..., Any]]:
+        def make(patch: Patch) -> Callable[..., Any]:
+            function, owner = patch.function, patch.owner
 
-        return zero_grad
+            def zero_grad(*args: Any, **kwargs: Any) -> Any:
+                # The engine calls it in every step of its own.
+                if not self._inside and patch.on and (self._windows.open or self._around_engine):
+                    self._contain("zero_grad", self._zeroed, whose, what)
+                return function(owner(), *args, **kwargs)
+
+            return zero_grad
+
+        return make
 
     def _zeroed(self, owner: str, what: str) -> None:
         if self._graph_task() != NO_TASK:
