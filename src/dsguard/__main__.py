@@ -30,13 +30,21 @@ def _leave(code: int) -> None:
 
     Returns where Python has to do it, because somebody measures the program or a stream fails.
     """
-    if sys.gettrace() is not None or sys.getprofile() is not None:
+    if _measured():
         return
     with suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
         os._exit(code)
+
+
+def _measured() -> bool:
+    if sys.gettrace() is not None or sys.getprofile() is not None:
+        return True
+    # From Python 3.12 on, cProfile and coverage use this in place of the two.
+    monitoring = getattr(sys, "monitoring", None)
+    return monitoring is not None and any(map(monitoring.get_tool, range(6)))
 
 
 if __name__ == "__main__":

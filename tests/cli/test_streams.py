@@ -186,6 +186,23 @@ def test_who_measures_the_program_gets_the_measurement(folder: Path) -> None:
     assert measured.stat().st_size
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python has no sys.monitoring")
+def test_who_monitors_the_program_gets_its_end(folder: Path) -> None:
+    """As cProfile does from Python 3.12 on, and coverage."""
+    monitored = (
+        "import atexit, sys\n"
+        "sys.monitoring.use_tool_id(sys.monitoring.COVERAGE_ID, 'measuring')\n"
+        "atexit.register(print, 'ended')\n"
+        "from dsguard.__main__ import main\n"
+        "sys.argv = ['dsguard', 'check', 'good.json']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", monitored], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "ended"), done.stderr
+
+
 @pytest.mark.parametrize("command", ["check good.json", "facts good.json", "rules", "--version"])
 def test_everything_is_written_before_the_end(folder: Path, command: str) -> None:
     into = folder / "out.txt"

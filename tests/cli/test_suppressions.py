@@ -129,7 +129,9 @@ def test_python(dsguard: Dsguard, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("pointer", "hidden"), [("", 2), ("/mine", 1), ("/bf16", 0), ("/min", 0)])
+@pytest.mark.parametrize(
+    ("pointer", "hidden"), [("", 2), ("/mine", 1), ("/bf16", 0), ("/min", 0), (r"/mi\nne", 0)]
+)
 def test_ignore_at(dsguard: Dsguard, tmp_path: Path, pointer: str, hidden: int) -> None:
     (tmp_path / "configs").mkdir()
     config = tmp_path / "configs" / "ds.json"

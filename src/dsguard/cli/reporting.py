@@ -83,7 +83,7 @@ def _output(text: str) -> Output:
         names = [it.value for it in OutputFormat]
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]}?" if close else "they are: " + ", ".join(names)
-        raise wrong_usage(f"no format is called {name!r}; {hint}", option=_OPTION) from (None)
+        raise wrong_usage(f"no format is called {name!r}; {hint}", option=_OPTION) from None
     if equals and not path:
         raise wrong_usage(f"{text!r} names no file", option=_OPTION)
     return Output(form, Path(path) if path not in ("", "-") else None)

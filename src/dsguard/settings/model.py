@@ -46,7 +46,7 @@ class _Limit:
 
 Count = Annotated[int, _Limit(strict=True, ge=1)]
 Text = Annotated[str, _Limit(min_length=1)]
-Pointer = Annotated[str, _Limit(pattern="^(/.*)?$")]
+Pointer = Annotated[str, _Limit(pattern="^(/|$)")]
 
 
 def key_of(name: str) -> str:
