@@ -86,7 +86,7 @@ def read_baseline(source: Source, folder: Path) -> Baseline:
     """
     try:
         given = msgspec.convert(json.loads(source.text), _BaselineV1)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:  # no ValueError in 0.19
         raise BaselineError(
             f"{source.name} is no baseline of dsguard ({error})",
             "write a new one with dsguard baseline create --force",
