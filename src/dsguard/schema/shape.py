@@ -29,7 +29,7 @@ class Shape(Struct):
 
     ``kinds`` are names out of boolean, whole, number, string, list, object, null and
     anything. ``choices`` are the only strings or numbers taken, empty where any are.
-    ``block`` models an object, ``blocks`` each value of an object with free names, and ``items``
+    ``block`` declares an object, ``blocks`` each value of an object with free names, and ``items``
     the elements of a list. ``bounds`` limit numbers. ``expected`` says everything in words,
     completing "must be ...".
     """
