@@ -74,17 +74,26 @@ class RankStore:
         store = PrefixStore(f"dsguard/{ordinal}", find())
         return cls(store, dist.get_rank(), dist.get_world_size())
 
-    def compare(self, mine: Mapping[str, Any], seconds: float) -> Answers:
-        """Tell the others, and hear what came out, after at most ``seconds``.
+    def compare(
+        self, mine: Mapping[str, Any], seconds: float, judge: Callable[[Answers], None]
+    ) -> None:
+        """Tell the others, hear what came out after at most ``seconds``, and judge it.
 
         Rank 0 reads what all have told and leaves the outcome for the others, so that a
-        thousand ranks do not read what a thousand ranks have told.
+        thousand ranks do not read what a thousand ranks have told. It judges first: what it has
+        to say is then said before another rank can ask whether it was.
         """
         self._store.set(f"told/{self.rank}", json.dumps(mine))
-        if self.rank == 0:
-            answers = self._collect(seconds)
+        if self.rank != 0:
+            judge(self._outcome(seconds))
+            return
+        answers = self._collect(seconds)
+        try:
+            judge(answers)
+        finally:
             self._store.set("answers", json.dumps(answers))
-            return answers
+
+    def _outcome(self, seconds: float) -> Answers:
         # Rank 0 may use up its time before it answers.
         if not self._there(["answers"], seconds + _SECONDS_TO_ANSWER):
             return Answers({}, (0,))

@@ -17,7 +17,7 @@ from dsguard.runtime.moments import (
     EpochEnded,
     RanksCompared,
 )
-from dsguard.runtime.ranks import OneVoice, RankStore, counts_apart, rank_and_world_size
+from dsguard.runtime.ranks import Answers, OneVoice, RankStore, counts_apart, rank_and_world_size
 from dsguard.runtime.records import Recorder
 from dsguard.runtime.run import Engine, Run
 from dsguard.runtime.summary import Summary
@@ -204,5 +204,7 @@ def start(
 def _compare_ranks(
     store: RankStore, run: Run, watch: Watch, told: Callable[[], Mapping[str, Any]]
 ) -> None:
-    answers = store.compare(told(), _SECONDS_FOR_RANKS)
-    watch.tell(RanksCompared(run, answers.apart, answers.missing, _SECONDS_FOR_RANKS))
+    def judge(answers: Answers) -> None:
+        watch.tell(RanksCompared(run, answers.apart, answers.missing, _SECONDS_FOR_RANKS))
+
+    store.compare(told(), _SECONDS_FOR_RANKS, judge)
