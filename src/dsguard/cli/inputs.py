@@ -28,7 +28,7 @@ from dsguard.pairing import (
 from dsguard.paths import Globs
 from dsguard.reading.errors import HjsonSyntaxError, ReadError
 from dsguard.reading.hjson import parse
-from dsguard.reading.load import MAX_BYTES, load_bytes, load_path
+from dsguard.reading.load import CLOSED, MAX_BYTES, load_bytes, load_path
 from dsguard.schema.sniff import looks_like_deepspeed, named_like_config
 from dsguard.script.load import SCRIPT_SUFFIXES, load_script, names_deepspeed
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
-_CLOSED = ("may not be read by this user", "check its permissions")
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -117,7 +116,7 @@ def _from_name(
     path = Path(name)
     if _is_folder(path):
         if not os.access(path, os.R_OK | os.X_OK):
-            raise ReadError(name, *_CLOSED)
+            raise ReadError(name, *CLOSED)
         found = list(_found_below(path, launch, settings, exclude))
         if not found:
             raise ReadError(
@@ -186,7 +185,7 @@ def _found_below(
             if found is not None:
                 yield found
     for path in closed:
-        yield Failure(str(path), *_CLOSED)
+        yield Failure(str(path), *CLOSED)
 
 
 def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Path]]:

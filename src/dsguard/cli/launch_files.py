@@ -54,11 +54,6 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
     from dsguard.launch.shell.find import find_launches
 
     found, whole = find_launches(source)
-    cut = (
-        source.name,
-        "makes more work than a launch script does, and is not read to its end",
-        "check its launch by itself: dsguard check ds_config.json -- COMMAND",
-    )
     if not found and whole:
         raise ReadError(
             source.name,
@@ -77,7 +72,11 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
         )
     yield from pairs
     if not whole:
-        yield Failure(*cut)
+        yield Failure(
+            source.name,
+            "makes more work than a launch script does, and is not read to its end",
+            "check its launch by itself: dsguard check ds_config.json -- COMMAND",
+        )
 
 
 def pair_of_job(source: Source, path: Path, settings: Settings) -> Input | None:

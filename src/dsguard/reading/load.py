@@ -18,6 +18,9 @@ from dsguard.reading.errors import ReadError
 MAX_BYTES = 16 * 1024 * 1024
 """Larger input is refused: it is no config, and its tree takes some forty times its size."""
 
+CLOSED = ("may not be read by this user", "check its permissions")
+"""What is said of a file or folder that is out of reach, and the way out."""
+
 # Of two marks that begin alike the longer one comes first.
 _FOREIGN_MARKS = (
     (codecs.BOM_UTF32_LE, "UTF-32"),
@@ -59,7 +62,7 @@ def read_regular(path: Path, name: str) -> bytes:
     except FileNotFoundError:
         raise ReadError(name, "does not exist", _did_you_mean(path)) from None
     except PermissionError:
-        raise ReadError(name, "may not be read by this user", "check its permissions") from None
+        raise ReadError(name, *CLOSED) from None
     except OSError as error:
         raise ReadError(name, f"cannot be read: {error.strerror or error}") from None
     except ValueError:  # a NUL character or a lone surrogate in the path
