@@ -40,15 +40,20 @@ words=("${{0##*/}}" "$@")
 for at in "${{!words[@]}}"; do
     if [ "${{words[$at]}}" = bash ] && [ "${{words[$at + 1]}}" = -c ]; then
         outer=("${{words[@]:0:$at}}")
+        export RECORD_OUTER="$RECORD.outer.$$"
         declare -p outer > "$RECORD_OUTER"
         exec {bash} -c "${{words[$at + 2]}}"
     fi
 done
 outer=()
-if [ -f "$RECORD_OUTER" ]; then . "$RECORD_OUTER"; rm -f "$RECORD_OUTER"; fi
-printf '%s\0' "${{outer[@]}}" "${{words[@]}}" >> "$RECORD"
-printf '\1\0' >> "$RECORD"
+if [ -f "$RECORD_OUTER" ]; then
+    . "$RECORD_OUTER"
+    rm -f "$RECORD_OUTER"
+fi
+printf '%s\0' "${{outer[@]}}" "${{words[@]}}" $'\1' > "$RECORD.$$"
+cat "$RECORD.$$" >> "$RECORD"
 """
+"""Programs can run side by side: each appends all its words in one write, that of ``cat``."""
 
 
 def commands_run(
@@ -77,7 +82,6 @@ def commands_run(
     environment = {
         "PATH": f"{programs}:/usr/bin:/bin",
         "RECORD": str(record),
-        "RECORD_OUTER": str(folder / "outer"),
         **(variables or {}),
     }
     subprocess.run(
