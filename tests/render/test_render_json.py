@@ -16,8 +16,9 @@ from jsonschema import Draft202012Validator
 from dsguard.model.fact import Candidate, Known, Origin, OriginKind
 from dsguard.model.finding import Because, Edit, Fix, Safety
 from dsguard.model.report import Report
-from dsguard.render.json_report import render_json
+from dsguard.render.json_report import ReportV1, render_json
 from dsguard.render.rule_page import HOME, rule_url
+from dsguard.render.values import json_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = json.loads((ROOT / "docs" / "report-v1.schema.json").read_text(encoding="utf-8"))
@@ -56,6 +57,14 @@ def test_the_story(build: Any, expect: Callable[[str, str], None]) -> None:
 def test_reports_are_valid_by_the_published_schema(build: Any) -> None:
     for report in (build.story(), build.several(), Report(()), Report((), crashed=True)):
         rendered(report)
+
+
+def test_it_is_laid_out_as_one_document(build: Any) -> None:
+    for report in (build.story(), build.several(), Report(()), Report((), crashed=True)):
+        text = render_json(report)
+        data = strict(text)
+        assert text == json_text(data) + "\n"
+        assert list(data) == list(ReportV1.model_fields)
 
 
 def test_the_schema_refuses_what_is_no_report(build: Any) -> None:

@@ -27,7 +27,7 @@ from dsguard.model.finding import Confidence, Consequence, Finding, Fix, Safety,
 from dsguard.model.report import Check, Report, TargetOrigin
 from dsguard.render.order import file_of, findings_in_order
 from dsguard.render.rule_page import rule_url
-from dsguard.render.values import json_text, json_value
+from dsguard.render.values import json_object, json_value
 
 if TYPE_CHECKING:
     from dsguard.model.source import Location
@@ -274,34 +274,38 @@ class ReportV1(Part):
 
 
 def render_json(report: Report) -> str:
-    """The report as JSON, indented by two spaces, keys in the order of the models."""
-    data = report_v1(report).model_dump(mode="python", exclude_unset=True)
-    return json_text(data) + "\n"
+    """The report as JSON, indented by two spaces, keys in the order of the models.
 
-
-def report_v1(report: Report) -> ReportV1:
-    """The report as the models have it."""
-    return ReportV1(
-        version=1,
-        tool=ToolV1(name="dsguard", version=__version__),
-        checks=[check_v1(check) for check in report.checks],
-        findings=[
-            _finding(index, report.checks[index], finding)
+    Models of one check or finding at a time are made: those of a repository would take a gigabyte.
+    """
+    members = {
+        "version": 1,
+        "tool": _plain(ToolV1(name="dsguard", version=__version__)),
+        "checks": (_plain(check_v1(check)) for check in report.checks),
+        "findings": (
+            _plain(_finding(index, report.checks[index], finding))
             for index, finding in findings_in_order(report)
-        ],
-        failures=[
-            FailureV1(subject=failure.subject, message=failure.message, help=failure.help)
+        ),
+        "failures": [
+            _plain(FailureV1(subject=failure.subject, message=failure.message, help=failure.help))
             for failure in report.failures
         ],
-        summary=SummaryV1(
-            error=report.count(Severity.ERROR),
-            warning=report.count(Severity.WARNING),
-            info=report.count(Severity.INFO),
-            suppressed=report.suppressed,
-            baselined=report.baselined,
-            complete=report.complete,
+        "summary": _plain(
+            SummaryV1(
+                error=report.count(Severity.ERROR),
+                warning=report.count(Severity.WARNING),
+                info=report.count(Severity.INFO),
+                suppressed=report.suppressed,
+                baselined=report.baselined,
+                complete=report.complete,
+            )
         ),
-    )
+    }
+    return json_object(members) + "\n"
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    return part.model_dump(mode="python", exclude_unset=True)
 
 
 def report_schema() -> dict[str, Any]:

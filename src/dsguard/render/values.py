@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any
 
@@ -53,6 +53,25 @@ def json_text(data: Any, indent: int | None = 2) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair
         text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     return printable_json(text)
+
+
+def json_object(members: Mapping[str, Any]) -> str:
+    """:func:`json_text` of an object whose members may be iterators, for lists of any length."""
+    written = [
+        f'  "{name}": {_json_items(value) if isinstance(value, Iterator) else _nested(value, 2)}'
+        for name, value in members.items()
+    ]
+    return "{\n" + ",\n".join(written) + "\n}"
+
+
+def _json_items(items: Iterator[Any]) -> str:
+    written = ",\n    ".join(_nested(item, 4) for item in items)
+    return f"[\n    {written}\n  ]" if written else "[]"
+
+
+def _nested(data: Any, indent: int) -> str:
+    # No string in JSON holds a line break.
+    return json_text(data).replace("\n", "\n" + " " * indent)
 
 
 def printable_json(text: str) -> str:
