@@ -118,15 +118,19 @@ class GradientCalls:
         carrier._backward_hooks = None  # the nodes alone keep the hook and what it knows
 
 
-def accumulates(leaf: Any) -> bool:
-    """Asked inside a backward pass: whether it adds to this parameter's gradient.
+def accumulates() -> Callable[[Any], bool]:
+    """Asked inside a backward pass: whether it adds to the gradient at this leaf of the graph.
 
     ``torch.autograd.grad`` adds to none. True where it cannot be told.
     """
     executes = _questions()[2]
-    if leaf is None or executes is None:
-        return True
-    try:
-        return bool(executes(leaf))
-    except RuntimeError:  # its gradient is what torch.autograd.grad was asked for
-        return False
+    if executes is None:
+        return lambda leaf: True
+
+    def executed(leaf: Any) -> bool:
+        try:
+            return leaf is None or bool(executes(leaf))
+        except RuntimeError:  # its gradient is what torch.autograd.grad was asked for
+            return False
+
+    return executed

@@ -72,6 +72,7 @@ class DataParallelHooks:
         self._watch = tap.watch
         self._contain = tap.watch.contain
         self._graph_task = graph_task()
+        self._accumulates = accumulates()
         self._at_gradient = GradientCalls().call
         self._run = tap.run
         self._run.boundary = Boundary.CALLER
@@ -88,27 +89,19 @@ class DataParallelHooks:
         self._sees_clearing = view.keeps_gradients() and not view.foreign_optimizer()
         """Whether gradients that are gone were cleared by somebody."""
         self._synchronisation_matters = bool(view.needs_synchronised_step())
-        tap.handles.append(hook_forwards(model, self._forwarded))
-        tap.handles.append(optimizer.register_step_pre_hook(self._step_begins))
-        tap.handles.append(optimizer.register_step_post_hook(self._step_ends))
+        tap.handles.append(hook_forwards(model, self._see_forward, tap.watch))
+        tap.handles.append(optimizer.register_step_pre_hook(self._before_step))
+        tap.handles.append(optimizer.register_step_post_hook(self._after_step))
         tap.patches.wrap(optimizer, "zero_grad", self._zero_grad)
 
     # Forward
 
     # What every micro-batch calls contains its hooks itself; a call more would show.
 
-    def _forwarded(
+    def _see_forward(
         self, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
-        if not self._watch.stopped:
-            try:
-                self._see_forward(model.training, args, kwargs, output)
-            except Exception as error:
-                self._watch.failed("forward", error)
-
-    def _see_forward(
-        self, training: bool, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
-    ) -> None:
+        training = model.training
         windows = self._windows
         again = self._graph_task() != NO_TASK  # checkpointing runs it a second time
         if not self._is_grad_enabled():
@@ -146,59 +139,61 @@ class DataParallelHooks:
                 self._tap.batch(args, kwargs)
             if self._run.probing or (micro_batch is not None and size != micro_batch):
                 self._tap.tell(Forward(self._run, size, seen.keywords))
-        self._at_gradient(nodes, functools.partial(self._gradient, seen))
+        self._at_gradient(nodes, functools.partial(self._see_gradient, seen))
 
     # Backward
 
-    def _gradient(self, seen: _Forward, gradient: Any) -> None:
-        if not self._watch.stopped:
-            try:
-                self._see_gradient(seen)
-            except Exception as error:
-                self._watch.failed("a gradient", error)
+    def _see_gradient(self, seen: _Forward, gradient: Any) -> None:
+        if self._watch.stopped:
+            return
+        try:
+            task = self._graph_task()
+            again, seen.passed = seen.passed, True
+            if task == self._pass:  # one loss of several forwards
+                return
+            if not self._accumulates(seen.leaf):  # torch.autograd.grad, for a gradient penalty
+                seen.passed = again
+                return
+            self._pass = task
+            synchronised = True
+            for sync in self._syncs:  # all of them: being asked tells them that it has begun
+                synchronised = sync.synchronises() and synchronised
+            if again:
+                self._windows.backward_again(synchronised)
+                return
+            if not seen.counted:
+                self._count_in_evaluation(seen)
+            expected = self._accumulation
+            self._windows.backward(expected, synchronised)
+            if self._run.probing or (expected is not None and self._windows.open > expected):
+                self._tap.tell(Backward(self._run, None, False), in_autograd=True)
+        except Exception as error:
+            self._watch.failed("a gradient", error)
 
-    def _see_gradient(self, seen: _Forward) -> None:
-        task = self._graph_task()
-        again, seen.passed = seen.passed, True
-        if task == self._pass:  # one loss of several forwards
-            return
-        if not accumulates(seen.leaf):  # torch.autograd.grad, as for a gradient penalty
-            seen.passed = again
-            return
-        self._pass = task
-        synchronised = True
-        for sync in self._syncs:  # all of them: being asked tells them that it has begun
-            synchronised = sync.synchronises() and synchronised
-        if again:
-            self._windows.backward_again(synchronised)
-            return
-        if not seen.counted:  # a model that is trained in evaluation mode
-            seen.counted = True
-            self._dropped = None
-            self._windows.forward(seen.size)
-            self._windows.tokens(None, None)  # its batch is gone
-            self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
-        expected = self._accumulation
-        self._windows.backward(expected, synchronised)
-        if self._run.probing or (expected is not None and self._windows.open > expected):
-            self._tap.tell(Backward(self._run, None, False), in_autograd=True)
+    def _count_in_evaluation(self, seen: _Forward) -> None:
+        """A model that is trained in evaluation mode."""
+        seen.counted = True
+        self._dropped = None
+        self._windows.forward(seen.size)
+        self._windows.tokens(None, None)  # its batch is gone
+        self._tap.tell(Forward(self._run, seen.size, seen.keywords), in_autograd=True)
 
     # Step
 
-    def _step_begins(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        if not self._watch.stopped:
-            try:
-                self._before_step(args, kwargs)
-            except Exception as error:
-                self._watch.failed("step", error)
-
-    def _before_step(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self._stepping = True
-        self._closure = kwargs.get("closure") is not None or (
-            len(args) > 1 and any(arg is not None for arg in args[1:])
-        )
-        if not self._closure:
-            self._judge_step()
+    def _before_step(
+        self, optimizer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        if self._watch.stopped:
+            return
+        try:
+            self._stepping = True
+            self._closure = kwargs.get("closure") is not None or (
+                len(args) > 1 and any(arg is not None for arg in args[1:])
+            )
+            if not self._closure:
+                self._judge_step()
+        except Exception as error:
+            self._watch.failed("step", error)
 
     def _judge_step(self) -> None:
         if self._dropped is not None:
@@ -223,26 +218,24 @@ class DataParallelHooks:
             return True
         return windows.synchronised_last and windows.open - windows.unsynchronised <= 1
 
-    def _step_ends(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        # A scaler that leaves the skipping to the optimizer gives it the flag for this call.
-        if not self._watch.stopped:
-            try:
-                self._after_step(hasattr(optimizer, "found_inf"))
-            except Exception as error:
-                self._watch.failed("step", error)
-
-    def _after_step(self, maybe_skipped: bool) -> None:
-        self._stepping = False
-        if self._closure:
-            self._judge_step()
-        self._unseen = ""
-        self._windows.step_returned()
-        if not self._windows.open:
+    def _after_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        if self._watch.stopped:
             return
-        if maybe_skipped:
-            self._tap.forget_parameters()
-        self._tap.close_window(applied=True)
-        self._tap.settle()
+        try:
+            self._stepping = False
+            if self._closure:
+                self._judge_step()
+            self._unseen = ""
+            self._windows.step_returned()
+            if not self._windows.open:
+                return
+            if hasattr(optimizer, "found_inf"):
+                # A scaler that leaves the skipping to the optimizer says so by this, in this call.
+                self._tap.forget_parameters()
+            self._tap.close_window(applied=True)
+            self._tap.settle()
+        except Exception as error:
+            self._watch.failed("step", error)
 
     # Gradients that are cleared
 

@@ -9,22 +9,26 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from dsguard.runtime.watch import Watch
 
 Seen: TypeAlias = Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], None]
 """Is given a module, the arguments of its forward, by position and by name, and its output."""
 
 
 class ForwardHook:
-    """Hands forwards of one module to ``seen``.
+    """Hands forwards of one module to ``seen``, and keeps its faults away from them.
 
     A copy of it, also by pickle, does nothing and needs no dsguard to be loaded. Inside a
     graph that is traced it adds nothing, and so sees nothing; see :func:`hook_forwards`.
     """
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: Seen, watch: Watch) -> None:
         import torch
 
+        self._watch = watch
         self._seen = seen
         self._is_compiling = torch.compiler.is_compiling
         self._listens, self._hidden = _compiler(seen)
@@ -32,26 +36,33 @@ class ForwardHook:
     def __call__(
         self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
-        """What PyTorch calls after each forward."""
-        if self._is_compiling():
+        """What PyTorch calls after each forward.
+
+        Raises:
+            GuardViolation: as :meth:`dsguard.runtime.watch.Watch.failed`.
+        """
+        if self._is_compiling() or self._watch.stopped:
             return
-        if self._listens():
-            self._hidden(module, args, kwargs, output)
-        else:
-            self._seen(module, args, kwargs, output)
+        try:
+            if self._listens():
+                self._hidden(module, args, kwargs, output)
+            else:
+                self._seen(module, args, kwargs, output)
+        except Exception as error:
+            self._watch.failed("forward", error)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A function of the standard library that takes whatever comes and returns None.
         return getattr, (contextlib.nullcontext(), "__exit__")
 
 
-def hook_forwards(module: Any, seen: Seen) -> Any:
+def hook_forwards(module: Any, seen: Seen, watch: Watch) -> Any:
     """Call ``seen`` after each forward of the module; returns the handle that ends it.
 
     A module that is compiled itself, in any of the three ways, is seen as well: its hooks run
     outside its graph. One that lies inside a compiled module is not.
     """
-    return module.register_forward_hook(ForwardHook(seen), with_kwargs=True)
+    return module.register_forward_hook(ForwardHook(seen, watch), with_kwargs=True)
 
 
 def _compiler(seen: Seen) -> tuple[Callable[[], Any], Seen]:
