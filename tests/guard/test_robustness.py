@@ -541,8 +541,8 @@ def test_parameters_are_compared_on_their_device() -> None:
 
     parameter = torch.nn.Parameter(torch.zeros(100))
     fingerprint = Fingerprint([parameter], lambda p: p, Asked())
-    fingerprint.applied_step()
-    fingerprint.applied_step()
+    fingerprint.look()
+    fingerprint.look()
     assert [tensor.dim() for tensor in asked] == [0], "one number, and nobody has read it here"
 
 

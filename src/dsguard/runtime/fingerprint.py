@@ -38,15 +38,17 @@ class Fingerprint:
             parameter.element_size() <= _LOW_PRECISION_BYTES for parameter in self._parameters
         )
 
-    def applied_step(self) -> bool:
-        """Count an applied step with a learning rate above 0; True where this one was looked at.
+    def due(self) -> bool:
+        """Count an applied step; whether it is to be looked at, if its learning rate is above 0.
 
-        Looks at every step until the parameters have moved three times, then at few.
+        Every step is until the parameters have moved three times, then few are.
         """
         self._since_look += 1
-        if self._since_look < (_SELDOM if self._moves >= _MOVED_OFTEN_ENOUGH else _OFTEN):
-            return False
-        steps, self._since_look = self._since_look, 0
+        return self._since_look >= (_SELDOM if self._moves >= _MOVED_OFTEN_ENOUGH else _OFTEN)
+
+    def look(self) -> bool:
+        """Compare the parameters with those of the last look; whether there was one."""
+        self._since_look = 0
         now = self._samples()
         before, self._before = self._before, now
         if before is None or not now or len(before) != len(now):
@@ -55,20 +57,21 @@ class Fingerprint:
 
         with torch.no_grad():
             changed = torch.stack([(a != b).any() for a, b in zip(before, now, strict=True)]).any()
-        self._later.read(changed, lambda moved: self._compared(bool(moved), steps))
+        self._later.read(changed, lambda moved: self._compared(bool(moved)))
         return True
 
     def forget(self) -> None:
         """Compare with nothing earlier, as after a checkpoint was loaded."""
         self._before = None
 
-    def _compared(self, moved: bool, steps: int) -> None:
+    def _compared(self, moved: bool) -> None:
         if moved:
             self._moves += 1
             self.unmoved_steps = 0
         else:
             self._moves = 0
-            self.unmoved_steps += steps
+            # The others since the last look may have had a learning rate of 0.
+            self.unmoved_steps += 1
 
     def _samples(self) -> list[Any]:
         samples: list[Any] = []

@@ -33,11 +33,11 @@ from dsguard.runtime.outputs import (
 from dsguard.runtime.run import Boundary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dsguard.runtime.engines.data_parallel_view import DataParallelView
     from dsguard.runtime.engines.tap import Tap
-    from dsguard.runtime.patches import Original
+    from dsguard.runtime.patches import Patch
 
 _OUTPUTS = 8
 """Tensors of one output that are watched: a loss is computed from one of the first."""
@@ -92,7 +92,7 @@ class DataParallelHooks:
         tap.handles.append(hook_forwards(model, self._see_forward, tap.watch))
         tap.handles.append(optimizer.register_step_pre_hook(self._before_step))
         tap.handles.append(optimizer.register_step_post_hook(self._after_step))
-        tap.patches.wrap(optimizer, "zero_grad", self._zero_grad)
+        tap.patches.replace(optimizer, "zero_grad", self._zero_grad)
 
     # Forward
 
@@ -239,10 +239,15 @@ class DataParallelHooks:
 
     # Gradients that are cleared
 
-    def _zero_grad(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._windows.open:
-            self._contain("zero_grad", self._zeroed)
-        return original(*args, **kwargs)
+    def _zero_grad(self, patch: Patch) -> Callable[..., Any]:
+        function, owner = patch.function, patch.owner
+
+        def zero_grad(*args: Any, **kwargs: Any) -> Any:
+            if patch.on and self._windows.open:
+                self._contain("zero_grad", self._zeroed)
+            return function(owner(), *args, **kwargs)
+
+        return zero_grad
 
     def _zeroed(self) -> None:
         if self._graph_task() != NO_TASK:

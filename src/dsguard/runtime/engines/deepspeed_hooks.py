@@ -103,7 +103,7 @@ class DeepSpeedHooks:
             wrap(loader, "_create_dataloader", self._loader_starts)
 
     def _attach_optimizers(self, engine: Any) -> None:
-        wrap, replace = self._tap.patches.wrap, self._tap.patches.replace
+        replace = self._tap.patches.replace
         optimizer, base = engine.optimizer, engine.basic_optimizer
         if optimizer is not None and hasattr(optimizer, "zero_grad"):
             replace(
@@ -118,7 +118,7 @@ class DeepSpeedHooks:
         if optimizer is not base:
             if hasattr(base, "zero_grad"):
                 replace(base, "zero_grad", self._zero_grad("base", "the optimizer's zero_grad()"))
-            wrap(optimizer, "step", self._wrapper_step)
+            replace(optimizer, "step", self._wrapper_step)
         if hasattr(base, "register_step_post_hook"):
             self._tap.handles.append(base.register_step_post_hook(self._base_stepped))
 
@@ -301,7 +301,7 @@ class DeepSpeedHooks:
     def _after_step(self) -> None:
         windows = self._windows
         windows.step_returned()
-        if windows.open:  # else there is nothing to lose
+        if windows.open and self._run.probing:  # else there is nothing to lose, or it is no sample
             parameter = self._watched()
             self._had_gradient = parameter is not None and parameter.grad is not None
         if self._tap.window_closed is not None:
@@ -329,8 +329,11 @@ class DeepSpeedHooks:
                 self._inside -= 1
                 if base is not None:
                     _stepping.discard(id(base))
-            if skipped is not None:
-                self._contain("the optimizer step", self._after_model_step, engine, skipped)
+            if skipped is not None and not watch.stopped:
+                try:
+                    self._after_model_step(engine, skipped)
+                except Exception as error:
+                    watch.failed("the optimizer step", error)
             return result
 
         return model_step
@@ -378,16 +381,21 @@ class DeepSpeedHooks:
 
     # Around the engine
 
-    def _wrapper_step(
-        self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        if not self._inside:
-            self._contain("the optimizer", self._stepped_around, "engine.optimizer.step()", True)
-        self._inside += 1  # what it does to gradients is its own business
-        try:
-            return original(*args, **kwargs)
-        finally:
-            self._inside -= 1
+    def _wrapper_step(self, patch: Patch) -> Callable[..., Any]:
+        function, owner = patch.function, patch.owner
+
+        def step(*args: Any, **kwargs: Any) -> Any:
+            if not self._inside and patch.on:
+                self._contain(
+                    "the optimizer", self._stepped_around, "engine.optimizer.step()", True
+                )
+            self._inside += 1  # what it does to gradients is its own business
+            try:
+                return function(owner(), *args, **kwargs)
+            finally:
+                self._inside -= 1
+
+        return step
 
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._inside and id(optimizer) not in _stepping:

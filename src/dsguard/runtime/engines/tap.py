@@ -47,6 +47,8 @@ class Tap:
     """The window that has ended and is not told yet."""
     records: bool = field(init=False)
     """Whether anybody wants records."""
+    _accumulation: int | None = field(default=None, init=False)
+    """What was asked for, or what the engine counted, when the two were compared last."""
 
     def __post_init__(self) -> None:
         self.records = self.recorder.wanted
@@ -81,23 +83,28 @@ class Tap:
         if (
             print_ is not None
             and window.applied
+            and print_.due()
             and self.learning_rate() > 0
-            and print_.applied_step()
+            and print_.look()
             and print_.unmoved_steps
         ):
             self.tell(ParametersWatched(self.run, print_.unmoved_steps, print_.low_precision))
-        steps = self.run.windows.optimizer_steps
-        self.run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
+        run = self.run
+        steps = run.windows.optimizer_steps
+        run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
         try:
             if self.at_step is not None:
                 self.at_step(window)
-            ordinary = window.applied and window.micro_batches == window.expected
-            if self.run.probing or not ordinary or window.expected != self.run.accumulation():
-                self.tell(OptimizerStepped(self.run, window))
+            if window.expected != self._accumulation or run.resized:
+                self._accumulation = run.accumulation()
+            expected = window.expected
+            ordinary = window.applied and window.micro_batches == expected == self._accumulation
+            if run.probing or not ordinary:
+                self.tell(OptimizerStepped(run, window))
         finally:
             if self.records:
-                self.recorder.step(window, self.run.windows)
-            self.run.resized = False
+                self.recorder.step(window, run.windows)
+            run.resized = False
 
     def forget_parameters(self) -> None:
         """Parameters were replaced from outside; they are compared with nothing earlier."""
