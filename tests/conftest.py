@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pytest
+from hypothesis import settings
 from typer.testing import CliRunner
 
 from dsguard.cli.app import app
 from dsguard.cli.launch_words import split_off_launch
 from dsguard.launch.environ import is_read
+
+settings.register_profile("seeded", derandomize=True, deadline=None)
+settings.load_profile("seeded")
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"

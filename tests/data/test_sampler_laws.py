@@ -17,7 +17,7 @@ from dsguard.data.cost import cost
 from dsguard.data.dealing import deal
 from dsguard.data.orders import length_grouped
 
-SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=80)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def rules(source: Source) -> Counter[str]:
     return Counter(finding.rule for finding in check_source(source, None, SETTINGS).findings)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(configs())
 def test_fixing_changes_what_is_named_and_nothing_else(text: str) -> None:
     finder = Finder()
@@ -65,7 +65,7 @@ TWICE = """{
 """Two fixes, in two places, that both write gradient_clipping."""
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(configs())
 @example(TWICE)
 def test_what_was_fixed_is_gone_and_stays_gone(text: str) -> None:
@@ -85,7 +85,7 @@ def test_what_was_fixed_is_gone_and_stays_gone(text: str) -> None:
     assert again.source.text == fixed.source.text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(configs())
 def test_safe_fixes_alone_never_touch_the_batch(text: str) -> None:
     """What is trained stays: no key of the batch equation appears or changes."""

@@ -32,8 +32,6 @@ def test_inputs_that_are_nearly_right(target: FuzzTarget, folder: Path) -> None:
 
     @settings(
         max_examples=25,
-        derandomize=True,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate,),
     )

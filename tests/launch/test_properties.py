@@ -75,7 +75,7 @@ def check_places(context: LaunchContext) -> None:
             assert 0 <= word.span.start <= word.span.end <= len(source.text)
 
 
-@settings(derandomize=True, max_examples=600, deadline=None,
+@settings(max_examples=600,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(WORDS)
 def test_any_argument_list_is_read(folder: Path, words: list[str]) -> None:
@@ -89,7 +89,7 @@ def test_any_argument_list_is_read(folder: Path, words: list[str]) -> None:
         assert context.script.text in words or context.script.text in "".join(words)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None,
+@settings(max_examples=300,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(st.sampled_from(["deepspeed", "torchrun", "accelerate launch", "srun torchrun"]), WORDS)
 def test_any_options_of_a_launcher_are_read(folder: Path, launcher: str, words: list[str]) -> None:
@@ -97,7 +97,7 @@ def test_any_options_of_a_launcher_are_read(folder: Path, launcher: str, words: 
     check_places(read_launch(command, Surroundings(folder, devices_per_node=4)))
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=60))
 def test_any_bytes_as_hostfile_or_config_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes

@@ -94,7 +94,7 @@ def test_an_unbalanced_command_line_says_what_and_where(
     assert error.value.offset == offset
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PLAIN)
 def test_plain_quoting_is_read_as_shlex_reads_it(text: str) -> None:
     # A backslash before a line end and comments are the shell's, not shlex's; neither occurs here.
@@ -110,7 +110,7 @@ def test_plain_quoting_is_read_as_shlex_reads_it(text: str) -> None:
         assert shlex.split(text[word.span.start : word.span.end]) == [word.text]
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet="ab $(){}`'\"\\\n<>&|;#~*2=", max_size=30))
 def test_any_text_is_split_or_refused_and_every_word_stands_in_it(text: str) -> None:
     end = 0
@@ -119,7 +119,7 @@ def test_any_text_is_split_or_refused_and_every_word_stands_in_it(text: str) -> 
         end = word.span.end
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text(max_size=8), max_size=5))
 def test_words_of_an_argument_list_slice_back(words: list[str]) -> None:
     command = Command.of_words(words)

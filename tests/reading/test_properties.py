@@ -13,7 +13,7 @@ from dsguard.reading import HjsonSyntaxError, ReadError, load_bytes, parse
 from tests.reading.judges import REFUSED, dsguard_says, hjson_says, json_says, read, same
 from tests.reading.texts import any_texts, hjson_texts, json_values
 
-law = settings(derandomize=True, deadline=None, max_examples=400)
+law = settings(max_examples=400)
 
 
 def nodes(node: Node) -> Iterator[Node]:

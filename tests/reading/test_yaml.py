@@ -107,20 +107,20 @@ VALUES = st.recursive(
 )
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(PLAIN)
 def test_scalars_are_read_as_pyyaml_reads_them(text: str) -> None:
     agree(f"a: {text}\n")
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(VALUES, st.booleans())
 def test_what_pyyaml_writes_is_read_back(value: Any, flow: bool) -> None:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     agree(yaml.safe_dump(value, default_flow_style=flow, allow_unicode=True))
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.text("ab:-[]{}&*!<#|>'\" \n\t,?%@012.", max_size=30))
 def test_any_text_is_read_or_refused_at_a_place(text: str) -> None:
     document, _ = attempt(Source("job.yaml", text))
@@ -166,7 +166,7 @@ def comparable(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     source = Source("job.yaml", data.decode("utf-8", errors="replace"))

@@ -97,7 +97,7 @@ def test_no_arithmetic_on_what_is_no_count(build: Any, value: Any) -> None:
     assert step(build, samples_per_step=4, **odd) == "One optimizer step trains on 4 samples"
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words=st.text(max_size=20), columns=st.sampled_from([None, 90, 40]), color=st.booleans())
 def test_no_text_can_break_the_table(
     build: Any, words: str, columns: int | None, color: bool

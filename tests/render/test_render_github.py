@@ -76,7 +76,7 @@ def test_failures_say_the_way_out() -> None:
     )
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(words=st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_no_text_starts_another_command(build: Any, words: str) -> None:
     config = build.config(name=words)

@@ -158,7 +158,7 @@ def test_any_value_becomes_standard_json(build: Any, value: Any) -> None:
     VALIDATOR.validate(strict(text))
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(words=st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_any_text_survives_and_nothing_raw_reaches_the_terminal(build: Any, words: str) -> None:
     config = build.config(name=words)

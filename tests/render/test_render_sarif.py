@@ -212,7 +212,7 @@ def test_names_of_windows(build: Any, monkeypatch: pytest.MonkeyPatch, name: str
     test_names_become_uris(build, name, uri)
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(words=st.text(alphabet=st.characters(codec=None), max_size=20))
 def test_any_text_survives(build: Any, words: str) -> None:
     config = build.config(name=words)

@@ -159,7 +159,7 @@ def as_shown(text: str) -> str:
     return "".join(escapes.get(char, char) for char in text)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(line=LINES, data=st.data(), width=st.integers(30, 200))
 def test_carets_stand_under_the_marked_text(line: str, data: st.DataObject, width: int) -> None:
     start = data.draw(st.integers(0, len(line)))

@@ -140,7 +140,7 @@ def test_markup_and_highlighting_are_not_interpreted(build: Any) -> None:
     assert "".join(coloured.splitlines()[3].split("\x1b[0m")[-1:]) == config.text
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(words=st.text(max_size=30), color=st.booleans(), unicode=st.booleans())
 def test_no_text_can_break_the_output(build: Any, words: str, color: bool, unicode: bool) -> None:
     def report(words: str) -> Report:

@@ -28,7 +28,7 @@ def only(config: dict[str, object], target: Version = NEWEST_KNOWN) -> Problem:
     return problem
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=5),
     st.sampled_from(["0.9.0", "0.12.6", "0.14.5", "0.17.0", "0.18.9", "0.19.8", "1.0"]),

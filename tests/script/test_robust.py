@@ -13,7 +13,7 @@ from dsguard.script.script import Script
 from tests.script.reading import read
 from tests.script.real import SCRIPTS
 
-EXAMPLES = settings(derandomize=True, max_examples=120, deadline=None)
+EXAMPLES = settings(max_examples=120)
 
 STATEMENTS = [
     *("import argparse, click, typer, fire", "from transformers import *", "from a import *"),

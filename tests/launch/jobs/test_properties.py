@@ -79,7 +79,7 @@ def check_everywhere(folder: Path, name: str) -> None:
         check(read_launch(Command.of_text(text), Surroundings(folder, devices_per_node=2)))
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(FILES)
 def test_any_keys_are_read(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("job")
@@ -93,7 +93,7 @@ def test_any_keys_are_read(tmp_path_factory: pytest.TempPathFactory, text: str) 
         check(launch)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=60), st.sampled_from(("job.yaml", "job.json")))
 def test_any_bytes_are_read(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str

@@ -298,21 +298,21 @@ def check(source: Source, folder: Path) -> None:
                 assert place.span.start <= place.span.end
 
 
-@settings(derandomize=True, max_examples=500, deadline=None,
+@settings(max_examples=500,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(NAMES, st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_any_shell_like_text_is_read(tmp_path: Path, name: str, text: str) -> None:
     check(Source(name, text), tmp_path)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None,
+@settings(max_examples=300,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(NAMES, st.binary(max_size=200))
 def test_any_bytes_are_read(tmp_path: Path, name: str, data: bytes) -> None:
     check(Source(name, data.decode("utf-8", errors="replace")), tmp_path)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None,
+@settings(max_examples=300,
           suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(st.sampled_from(SCRIPTS), st.data())
 def test_a_script_with_a_hole_is_read(tmp_path: Path, script: Path, data: st.DataObject) -> None:
