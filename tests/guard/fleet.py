@@ -14,9 +14,10 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.releases.judge import fill_gaps
 
@@ -44,42 +45,57 @@ def run_on_ranks(
     Raises:
         RankError: another rank did not return.
     """
+    # Open as long as any rank but 0 lives: see _wait_for_the_others.
+    others, alive = os.pipe()
+    # Files take all that a rank says, whichever of them is waited for.
+    said = [tempfile.TemporaryFile("w+") for _ in range(2 * world_size)]  # noqa: SIM115
     with socket.create_server(("127.0.0.1", 0)) as door:
         ranks = [
             subprocess.Popen(
                 [sys.executable, "-m", "tests.guard.fleet", function],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdout=said[2 * rank],
+                stderr=said[2 * rank + 1],
                 text=True,
                 cwd=ROOT,
-                pass_fds=[door.fileno()] if rank == 0 else [],
+                pass_fds=[door.fileno(), others] if rank == 0 else [alive],
                 env={
                     **rank_environment(rank, world_size, door),
+                    "FLEET_OTHERS": str(others),
                     "FLEET_WITH_DEEPSPEED": str(int(with_deepspeed)),
                     **(environment or {}),
                 },
             )
             for rank in range(world_size)
         ]
+    os.close(others)
+    os.close(alive)
     for child in ranks:
         assert child.stdin is not None
         child.stdin.write(json.dumps(arguments))
         child.stdin.close()
         child.stdin = None
     try:
-        said = [child.communicate(timeout=_SECONDS) for child in ranks]
+        for child in ranks:
+            child.wait(timeout=_SECONDS)
     finally:
         for child in ranks:
             child.kill()
+    outs, errs = [_all_of(file) for file in said[::2]], [_all_of(file) for file in said[1::2]]
     failed = [
-        f"rank {rank}, exit {child.returncode}:\n{err[-6000:]}"
-        for rank, (child, (out, err)) in enumerate(zip(ranks, said, strict=True))
-        if not out and rank not in may_die
+        f"rank {rank}, exit {child.returncode}:\n{errs[rank][-6000:]}"
+        for rank, child in enumerate(ranks)
+        if not outs[rank] and rank not in may_die
     ]
     if failed:
         raise RankError("\n".join(failed))
-    return [json.loads(out) if out else None for out, _ in said]
+    return [json.loads(out) if out else None for out in outs]
+
+
+def _all_of(file: IO[str]) -> str:
+    with file:
+        file.seek(0)
+        return file.read()
 
 
 def rank_environment(rank: int, world_size: int, door: socket.socket) -> dict[str, str]:
@@ -115,8 +131,16 @@ def _serve(function: str) -> None:
         sys.stderr.flush()
         os._exit(1)
     print(json.dumps(result), file=answers, flush=True)
+    if os.environ["RANK"] == "0":
+        _wait_for_the_others()
     # Destructors of PyTorch and DeepSpeed can abort an ordinary exit, or wait for other ranks.
     os._exit(0)
+
+
+def _wait_for_the_others() -> None:
+    """Rank 0 serves the store, which the others may still ask: it ends last, as an agent does."""
+    with os.fdopen(int(os.environ["FLEET_OTHERS"]), "rb") as others:
+        others.read()
 
 
 def prepare_deepspeed() -> None:
