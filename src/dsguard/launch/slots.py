@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dsguard.model.source import Location
 
 
+_LISTED = 64
+"""Devices of a host that are told one by one; a hostfile may claim any number of them."""
+
+
 class Slots(Struct, frozen=True):
     """The slots taken on one host: the ones named, or all of ``total`` but those dropped.
 
@@ -43,17 +47,17 @@ class Slots(Struct, frozen=True):
     @property
     def described(self) -> str:
         """Which devices these are, such as ``device 0`` or ``devices 0, 1 and 5``."""
-        if self.named is not None:
-            slots = sorted(self.named)
-        elif self.total is not None:
-            slots = sorted(set(range(self.total)) - self.dropped)
-        else:
+        count = self.count
+        if count is None:
             return "the other devices" if self.dropped else "all devices"
-        if len(slots) > 2 and self.leading:
-            return f"devices 0 to {len(slots) - 1}"
-        if not slots:
+        if count <= 0:
             return "no device"
-        *most, last = (str(slot) for slot in slots)
+        if count > 2 and self.leading:
+            return f"devices 0 to {count - 1}"
+        if count > _LISTED:
+            return f"{count} devices"
+        taken = self.named or (slot for slot in range(self.total or 0) if slot not in self.dropped)
+        *most, last = (str(slot) for slot in sorted(taken))
         return f"devices {', '.join(most)} and {last}" if most else f"device {last}"
 
     def may_hold(self, slot: int) -> bool:
