@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dsguard.launch.shell import walk
 from dsguard.launch.shell.expand import Field, placed_words
 from dsguard.launch.shell.find import find_launches
+from dsguard.launch.shell.state import State
+from dsguard.launch.shell.text import text_of
 from dsguard.launch.words import Word
 from dsguard.model.source import Source
 from tests.conftest import Dsguard
@@ -43,6 +46,42 @@ def test_words_are_paid_for(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.launches
     assert not found.whole
     assert placed < 2 * 10 * 5_000
+
+
+DOUBLED = "A=xxxxxxxxxxxxxxxx\n" + "A=$A$A\n" * 12
+"""A variable of 65,536 characters."""
+PIECES = "A=x\n" + "A=$A$A\n" * 11
+"""A variable of 2,048 characters, each of which has a place of its own."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DOUBLED + "".join(f"B{number}=$A\n" for number in range(900)),
+        DOUBLED + "".join(f"declare B{number}=$A\n" for number in range(900)),
+        DOUBLED + "export A\n" + "".join(f"{LAUNCH} --seed {seed}\n" for seed in range(900)),
+        PIECES + "".join(f"{LAUNCH} {seed} $A$A$A$A$A$A$A$A\n" for seed in range(900)),
+    ],
+    ids=["assigned", "declared", "exported", "pieces"],
+)
+def test_characters_are_paid_for(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    handled = 0
+    assign = State.assign
+
+    def count(state: State, name: str, content: Any, *args: Any, **options: Any) -> None:
+        nonlocal handled
+        handled += len(text_of(content))
+        assign(state, name, content, *args, **options)
+
+    monkeypatch.setattr(State, "assign", count)
+    found = find_launches(Source("run.sh", text))
+    assert not found.whole
+    for launch in found.launches:
+        words = (*launch.command.words, *launch.command.exported)
+        handled += sum(len(word.text) for word in words)
+    assert handled < 2 * 100 * 50_000
+    if text.startswith(PIECES):
+        assert handled < 2 * 5 * 50_000
 
 
 @pytest.mark.parametrize(

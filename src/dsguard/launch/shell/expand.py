@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _LARGEST = 1 << 18
 """The values of variables in one command have no more characters than this."""
+_CHUNK = 20
+"""A chunk, which has places of its own, is as much work as so many characters."""
 _FIELDS = re.compile(r"[ \t\n]+|[^ \t\n]+")
 _GLOB = re.compile(r"[*?]")
 _BEHIND_TABS = re.compile(r"^\t*([^\n]*\n?)", re.MULTILINE)
@@ -85,6 +87,7 @@ class Expander:
         self.state = state
         self.by_itself = by_itself
         self.inserted = 0
+        """Characters of the values of variables, chunks included: how much work it was."""
 
     def fields(self, words: Iterable[RawWord]) -> list[Field]:
         """The words that a command gets."""
@@ -217,7 +220,7 @@ class Expander:
             items = (single,)
         places = self.text.places(part.start, part.end)
         kind: Choice["quoted", "expanded"] = "quoted" if part.quoted else "expanded"
-        self.inserted += sum(len(text_of(item)) for item in items)
+        self.inserted += sum(len(text_of(item)) + _CHUNK * len(item) for item in items)
         if self.inserted > _LARGEST:
             return [self._hidden(part)]
         star = part.quoted and "*" in (part.subscript, part.name)

@@ -71,6 +71,8 @@ _DEEPEST = 12
 _MOST_WORDS = 2000
 _WORDS_A_STEP = 10
 """So many words of a command, or variables exported to it, are as much work as a command."""
+_CHARACTERS_A_STEP = 100
+"""So many characters that are walked, inserted for variables or exported are, too."""
 _SETS_UP = re.compile(
     r"(^|/)(activate|conda\.sh|mamba\.sh|micromamba\.sh|\.bashrc|\.bash_profile|\.profile|"
     r"\.zshrc|setvars\.sh)$|^/etc/|/Modules/|/lmod/|/modules/init/"
@@ -145,7 +147,7 @@ class _Walker(Struct):
 
     def text(self, text: Text, state: State) -> None:
         """Walk a text in a state, which it changes."""
-        self._spend(len(text.text) // 100)
+        self._spend(len(text.text) // _CHARACTERS_A_STEP)
         _Walk(self, text).block(parse(text.text).block, state)
 
     def function(
@@ -331,7 +333,13 @@ class _Walk:
         self._substitutions([*node.words, *here, *node.targets], state)
         expander = Expander(self.source, state)
         fields = expander.fields(node.words)
-        self.walker.step(expander.inserted // 100 + len(fields) // _WORDS_A_STEP)
+        self.walker.step(expander.inserted // _CHARACTERS_A_STEP + len(fields) // _WORDS_A_STEP)
+        before = expander.inserted
+        self._run(node, fields, expander)
+        self.walker.step((expander.inserted - before) // _CHARACTERS_A_STEP)
+
+    def _run(self, node: Simple, fields: list[Field], expander: Expander) -> None:
+        state = expander.state
         if not fields:
             for assignment in node.assignments:
                 assign(expander, assignment)
@@ -424,7 +432,9 @@ class _Walk:
     def _read_document(self, document: HereDocument) -> None:
         """Expanding one is work of its own."""
         written = self.source.text[document.start : document.end]
-        self.walker.step(len(written) // 100 + written.count("$") + written.count("`"))
+        self.walker.step(
+            len(written) // _CHARACTERS_A_STEP + written.count("$") + written.count("`")
+        )
 
     def _settings(self, node: Simple, expander: Expander) -> list[Field]:
         """``NAME=value`` before a command, as words of it."""
@@ -454,7 +464,9 @@ class _Walk:
             self._deeper(Text(fields[at].chunks), child, fields[:shell])
         elif not self.walker.trial:
             everything = placed_words([*self.walker.outer, *fields][:_MOST_WORDS])
-            self.walker.met[Met(everything, exported(state), state.folder)] = None
+            variables = exported(state)
+            self.walker.step(sum(len(word.text) for word in variables) // _CHARACTERS_A_STEP)
+            self.walker.met[Met(everything, variables, state.folder)] = None
 
     def cd(self, fields: list[Field], state: State) -> None:
         target = fields[-1].chunks
