@@ -58,7 +58,7 @@ def judge(config: dict[str, Any], launch: str | None, front_end: Any) -> None:
     assert crashes == []
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@seeded
 @given(
     config=configs,
     launch=st.sampled_from(LAUNCHES),
@@ -68,7 +68,7 @@ def test_any_config_is_judged(config: dict[str, Any], launch: str | None, front_
     judge(config, launch, front_end)
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@seeded
 @given(config=batches, launch=st.sampled_from(LAUNCHES))
 def test_any_numbers_are_calculated_with(config: dict[str, Any], launch: str | None) -> None:
     judge(config, launch, "auto")

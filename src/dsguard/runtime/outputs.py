@@ -119,7 +119,7 @@ class GradientCalls:
 
 
 def accumulates() -> Callable[[Any], bool]:
-    """Asked inside a backward pass: whether it adds to the gradient at this leaf of the graph.
+    """What to ask inside a backward pass: whether it adds to the gradient at a leaf of the graph.
 
     ``torch.autograd.grad`` adds to none. True where it cannot be told.
     """

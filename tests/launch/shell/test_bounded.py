@@ -48,6 +48,13 @@ def test_words_are_paid_for(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert placed < 2 * 10 * 5_000
 
 
+def test_commands_of_few_characters_are_paid_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "_BUDGET", 5_000)
+    found = find_launches(Source("run.sh", "true\n" * 2_000 + LAUNCH))
+    assert found.whole
+    assert len(found.launches) == 1
+
+
 DOUBLED = "A=xxxxxxxxxxxxxxxx\n" + "A=$A$A\n" * 12
 """A variable of 65,536 characters."""
 PIECES = "A=x\n" + "A=$A$A\n" * 11
@@ -61,8 +68,11 @@ PIECES = "A=x\n" + "A=$A$A\n" * 11
         DOUBLED + "".join(f"declare B{number}=$A\n" for number in range(900)),
         DOUBLED + "export A\n" + "".join(f"{LAUNCH} --seed {seed}\n" for seed in range(900)),
         PIECES + "".join(f"{LAUNCH} {seed} $A$A$A$A$A$A$A$A\n" for seed in range(900)),
+        PIECES + "for x in $A$A$A$A$A; do :; done\n" * 900 + LAUNCH,
+        PIECES + "case $A$A$A$A$A in a) :;; esac\n" * 900 + LAUNCH,
+        PIECES + "[[ $A$A$A$A$A = x ]] && :\n" * 900 + LAUNCH,
     ],
-    ids=["assigned", "declared", "exported", "pieces"],
+    ids=["assigned", "declared", "exported", "pieces", "looped", "matched", "compared"],
 )
 def test_characters_are_paid_for(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     handled = 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -63,6 +63,9 @@ from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
     from dsguard.launch.words import Word
+
+_NodeT = TypeVar("_NodeT")
+_AnswerT = TypeVar("_AnswerT")
 
 _BUDGET = 50_000
 """How much work one script is worth: commands walked, and variables copied for branches."""
@@ -183,6 +186,10 @@ class _Walker(Struct):
         """One command was met."""
         self._spend(1 + more)
 
+    def characters(self, number: int) -> None:
+        """So many characters were handed on besides those that are written."""
+        self._spend(number // _CHARACTERS_A_STEP)
+
     def _spend(self, work: int) -> None:
         self.spent += work
         if self.spent > _BUDGET:
@@ -254,14 +261,14 @@ class _Walk:
         """Whether a command succeeds, where that is sure or taken for granted."""
         if _succeeds(node):
             return True
-        return decide(node, Expander(self.source, state, by_itself=True))
+        return self._certain(decide, node, state)
 
     def _if(self, node: If, state: State) -> None:
         results: list[State] = []
         decided = False
         for condition, body in node.branches:
             self.block(condition, state)
-            holds = decide_block(condition, Expander(self.source, state, by_itself=True))
+            holds = self._certain(decide_block, condition, state)
             result = self._branch(body, state)
             if holds is not False and not decided:
                 results.append(result)
@@ -272,12 +279,21 @@ class _Walk:
 
     def _case(self, node: Case, state: State) -> None:
         self._substitutions([node.word], state)
-        chosen = choose(node, Expander(self.source, state, by_itself=True))
+        chosen = self._certain(choose, node, state)
         branches = [self._branch(body, state) for _, body in node.arms]
         if chosen is None or (chosen < len(branches) and branches[chosen].ended):
             self._join(state, branches if node.complete else [*branches, state.copy()])
         elif chosen < len(branches):
             state.become(branches[chosen])
+
+    def _certain(
+        self, judge: Callable[[_NodeT, Expander], _AnswerT], node: _NodeT, state: State
+    ) -> _AnswerT:
+        """What is certain of a condition; its words are expanded as those of a command are."""
+        expander = Expander(self.source, state, by_itself=True)
+        answer = judge(node, expander)
+        self.walker.characters(expander.inserted)
+        return answer
 
     def _branch(self, body: Block, state: State) -> State:
         branch = self.walker.branch(state)
@@ -295,11 +311,13 @@ class _Walk:
     def _loop(self, node: Loop, state: State) -> None:
         """A loop runs any number of times: what it changes is not known in it, nor after it."""
         self.block(node.condition, state)
-        if decide_block(node.condition, Expander(self.source, state, by_itself=True)) is False:
+        if self._certain(decide_block, node.condition, state) is False:
             # Its commands are met all the same, but change nothing that follows.
             state = self.walker.branch(state)
         self._substitutions(node.words or (), state)
-        values = Expander(self.source, state).fields(node.words or ())
+        expander = Expander(self.source, state)
+        values = expander.fields(node.words or ())
+        self.walker.characters(expander.inserted)
         if node.name:
             only = values[0].chunks if len(values) == 1 and is_known(values[0].chunks) else None
             held = state.variables.get(node.name)
@@ -333,10 +351,11 @@ class _Walk:
         self._substitutions([*node.words, *here, *node.targets], state)
         expander = Expander(self.source, state)
         fields = expander.fields(node.words)
-        self.walker.step(expander.inserted // _CHARACTERS_A_STEP + len(fields) // _WORDS_A_STEP)
+        self.walker.step(len(fields) // _WORDS_A_STEP)
         before = expander.inserted
+        self.walker.characters(before)
         self._run(node, fields, expander)
-        self.walker.step((expander.inserted - before) // _CHARACTERS_A_STEP)
+        self.walker.characters(expander.inserted - before)
 
     def _run(self, node: Simple, fields: list[Field], expander: Expander) -> None:
         state = expander.state
@@ -465,7 +484,7 @@ class _Walk:
         elif not self.walker.trial:
             everything = placed_words([*self.walker.outer, *fields][:_MOST_WORDS])
             variables = exported(state)
-            self.walker.step(sum(len(word.text) for word in variables) // _CHARACTERS_A_STEP)
+            self.walker.characters(sum(len(word.text) for word in variables))
             self.walker.met[Met(everything, variables, state.folder)] = None
 
     def cd(self, fields: list[Field], state: State) -> None:
