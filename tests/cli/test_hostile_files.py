@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -84,6 +86,41 @@ def test_what_never_ends_is_not_opened(
     with only_reading(folder):
         outcome = dsguard(line, folder)
     assert outcome.code == code, outcome.out + outcome.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("check x.json", "x.json: cannot be read: reading it would wait"),
+        ("check x.py", "x.py: cannot be read: reading it would wait"),
+        ("check -- deepspeed --num_gpus 1 x.py --deepspeed_config ds.json", ""),
+        ("report x.jsonl", "x.jsonl: is empty"),
+    ],
+)
+def test_what_says_that_it_is_a_regular_file_is_not_waited_for(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    """``/proc/kmsg`` does, and a pipe may have taken the place of a file since the look at it."""
+    pipes = [folder / name for name in ("x.json", "x.py", "x.jsonl")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    writers = [os.open(pipe, os.O_RDWR) for pipe in pipes]
+    monkeypatch.setattr(stat, "S_ISREG", lambda mode: not stat.S_ISDIR(mode))
+    waiting = signal.signal(signal.SIGALRM, _waited)
+    signal.alarm(30)
+    try:
+        outcome = dsguard(line, folder)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, waiting)
+        for writer in writers:
+            os.close(writer)
+    assert outcome.code == (3 if said else 0)
+    assert said in outcome.out + outcome.err
+
+
+def _waited(number: int, frame: object) -> None:
+    raise TimeoutError("it was waited for")
 
 
 @pytest.mark.parametrize("kind", ENDLESS)

@@ -17,9 +17,16 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.fuzz.targets import FuzzTarget
 
 ROOT = Path(__file__).parents[2]
 MOST_MEMORY = 1 << 30
+"""Bytes, of the process. What wants more is refused them, where it asks."""
+MOST_GROWTH = MOST_MEMORY >> 1
+"""Bytes that one input may add to the most that the process has taken so far."""
 MOST_SECONDS = 60
 """For one input."""
 
@@ -70,6 +77,7 @@ def with_atheris(name: str, seconds: float, keep: Path) -> None:
         from tests.fuzz.targets import TARGETS
     target, folder = TARGETS[name], at_work(keep)
     target.prepare(folder)
+    limit_memory()
     corpus = keep / "corpus" / name
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds):
@@ -79,10 +87,11 @@ def with_atheris(name: str, seconds: float, keep: Path) -> None:
     words.write_text("".join(f'"{line}"\n' for line in lines))
     options = [
         f"-dict={words}", f"-artifact_prefix={keep}/{name}-", f"-max_total_time={int(seconds)}",
-        f"-timeout={MOST_SECONDS}", f"-rss_limit_mb={MOST_MEMORY >> 20}", "-max_len=20000",
+        # Its own limit looks once a second and blames the input of that moment.
+        f"-timeout={MOST_SECONDS}", "-rss_limit_mb=0", "-max_len=20000",
         "-print_final_stats=1", "-verbosity=1", "-reload=0",
     ]  # fmt: skip
-    atheris.Setup([sys.argv[0], *options, str(corpus)], lambda data: target(data, folder))
+    atheris.Setup([sys.argv[0], *options, str(corpus)], lambda data: take(target, data, folder))
     atheris.Fuzz()
 
 
@@ -95,7 +104,7 @@ def with_hypothesis(name: str, seconds: float, keep: Path) -> None:
 
     target, folder = TARGETS[name], at_work(keep)
     target.prepare(folder)
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+    limit_memory()
     signal.signal(signal.SIGALRM, _too_long)
     count, end = 0, time.monotonic() + seconds
 
@@ -107,13 +116,13 @@ def with_hypothesis(name: str, seconds: float, keep: Path) -> None:
         phases=(Phase.generate,),
     )
     @given(inputs(target.seeds, target.words))
-    def take(data: bytes) -> None:
+    def one(data: bytes) -> None:
         nonlocal count
         count += 1
         (keep / f"{name}-last").write_bytes(data)
         signal.alarm(MOST_SECONDS)
         try:
-            target(data, folder)
+            take(target, data, folder)
         except AssertionError as error:
             # The watch of effects is told of the file below, too.
             raise RuntimeError(str(error)) from error
@@ -123,8 +132,31 @@ def with_hypothesis(name: str, seconds: float, keep: Path) -> None:
     number = 0
     while time.monotonic() < end:
         number += 1
-        seed(number)(take)()
-    print(f"{name}: {count} inputs, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB")
+        seed(number)(one)()
+    print(f"{name}: {count} inputs, {most_taken() >> 20} MiB")
+
+
+def limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+
+
+def take(target: FuzzTarget, data: bytes, folder: Path) -> None:
+    """One input, also judged by the memory that it takes.
+
+    Raises:
+        MemoryError: too much.
+    """
+    before = most_taken()
+    target(data, folder)
+    grown = most_taken() - before
+    if grown > MOST_GROWTH:
+        raise MemoryError(f"an input of {len(data)} bytes took {grown >> 20} MiB")
+
+
+def most_taken() -> int:
+    """The most memory that this process has had at once, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most << 10
 
 
 def _too_long(number: int, frame: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ class _Watch:
 
     def __init__(self) -> None:
         self.readable: tuple[Path, ...] | None = None
+        self.text = ""
         self.seen: list[str] = []
         self.asleep = False
         sys.addaudithook(self.see)
@@ -61,10 +63,15 @@ class _Watch:
         name = os.fsdecode(file)
         if isinstance(flags, int) and flags & _WRITING:
             self._refuse(f"{name} was opened for writing")
-        assert self.readable is not None
         path = Path(os.path.abspath(name))  # noqa: PTH100 - as it was named, links not followed
-        if not _own(name) and not any(path.is_relative_to(part) for part in self.readable):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            self._refuse(f"{name}, which may have no end, was opened")
+        assert self.readable is not None
+        if _own(name) or any(path.is_relative_to(part) for part in self.readable):
+            return
+        if not self.text or path.name not in self.text:
             self._refuse(f"{name} was opened")
+        self.readable = (*self.readable, path.parent)  # for the modules beside a script
 
     def _refuse(self, what: str) -> NoReturn:
         self.seen.append(what)
@@ -79,13 +86,17 @@ _watch = _Watch()
 
 
 @contextmanager
-def only_reading(*folders: Path) -> Iterator[None]:
+def only_reading(*folders: Path, naming: bytes = b"") -> Iterator[None]:
     """Nothing is started or changed in here, and only files below these folders are opened.
+
+    Files elsewhere may be read where ``naming`` is a text that names them, as a
+    launch may name any script: their last part stands in it, quotes and escapes aside.
 
     Raises:
         EffectError: from where it happens, and at the end in case somebody has caught it.
     """
     _watch.readable, _watch.seen = tuple(folder.absolute() for folder in folders), []
+    _watch.text = re.sub(r"\\\n|[\"'\\]", "", os.fsdecode(naming))
     # A module that is imported on its first use would be kept as bytecode beside its source.
     keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:

@@ -101,10 +101,12 @@ def _put(data: bytes, folder: Path, name: str) -> None:
     (folder / name).write_bytes(data)
 
 
-def _check(folder: Path, names: Sequence[str], launch: str | None = None) -> None:
+def _check(
+    folder: Path, names: Sequence[str], launch: str | None = None, naming: bytes = b""
+) -> None:
     """``dsguard check``, with every output there is and the fixes, nothing of it written."""
     command = Command.of_text(launch) if launch is not None else None
-    with only_reading(folder):
+    with only_reading(folder, naming=naming):
         _answer(names, command, Settings(RELEASE, folder=folder), Policy())
 
 
@@ -167,21 +169,21 @@ def config(data: bytes, folder: Path) -> None:
 def job_file(data: bytes, folder: Path) -> None:
     name = _drawn(data, ("job.yaml", "job.yaml", "job.json"))
     _put(data, folder, name)
-    _check(folder, [name])
+    _check(folder, [name], naming=data)
     launches = (f"accelerate launch --config_file {name} train.py", f"axolotl train {name}")
-    _check(folder, [], _drawn(data, launches))
+    _check(folder, [], _drawn(data, launches), naming=data)
 
 
 def shell(data: bytes, folder: Path) -> None:
     name = _drawn(data, ("run.sh", "run.sh", "run.sh", "job.sbatch", "README.md", "Makefile"))
     _put(data, folder, name)
-    _check(folder, [name])
+    _check(folder, [name], naming=data)
 
 
 def arguments(data: bytes, folder: Path) -> None:
     words = data.decode("utf-8", "surrogateescape").replace("\0", "").split("\n")
     launch = LaunchWords(tuple(words), given=True)
-    with only_reading(folder):
+    with only_reading(folder, naming=data):
         _answer([], launch.command(), Settings(RELEASE, folder=folder), Policy())
 
 
@@ -190,7 +192,7 @@ def script(data: bytes, folder: Path) -> None:
     _put(data, folder, name)
     started = _drawn(data, (True, False))
     launch = f"deepspeed {name} --deepspeed_config ds.json" if started else None
-    _check(folder, [] if started else [name], launch)
+    _check(folder, [] if started else [name], launch, naming=data)
 
 
 def hostfile(data: bytes, folder: Path) -> None:
@@ -217,7 +219,7 @@ def settings(data: bytes, folder: Path) -> None:
     for name in ("pyproject.toml", "dsguard.toml"):
         _put(data, folder, name)
         try:
-            with only_reading(folder):
+            with only_reading(folder, naming=data):
                 _with_settings(folder, find_settings(folder))
         except (SettingsError, ReadError, typer.BadParameter) as error:
             _said(error)

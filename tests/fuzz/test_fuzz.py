@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,20 @@ def test_the_watch_sees_what_must_not_happen(act: object, folder: Path) -> None:
     with only_reading(folder):
         (folder / "there").read_bytes()
     assert not (folder / "new").exists()
+
+
+def test_the_watch_lets_what_is_named_be_read(folder: Path) -> None:
+    outside = folder.parent / "named.sh"
+    outside.write_text("")
+    beside = folder.parent / "beside.py"
+    beside.write_text("")
+    with only_reading(folder, naming=b"deepspeed ../na'me'd.sh"):
+        outside.read_bytes()
+        beside.read_bytes()
+    for act in (
+        lambda: (folder.parent.parent / "unnamed.sh").read_bytes(),
+        lambda: outside.write_text(""),
+        lambda: Path(os.devnull).read_bytes(),
+    ):
+        with pytest.raises(EffectError), only_reading(folder, naming=b"../named.sh /dev/null"):
+            act()

@@ -102,7 +102,7 @@ def test_no_permission(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
+    monkeypatch.setattr(os, "open", refuse)  # root may read everything
     assert "may not be read" in refusal(config).message
 
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import codecs
 import difflib
+import errno
 import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dsguard.model.source import Source
 from dsguard.reading.errors import ReadError
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 MAX_BYTES = 16 * 1024 * 1024
 """Larger input is refused: it is no config, and its tree takes some forty times its size."""
@@ -50,15 +55,7 @@ def read_regular(path: Path, name: str) -> bytes:
         ReadError: there is no such regular file, it is too large, or it may not or cannot be read.
     """
     try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            raise ReadError(name, "is a directory", "name a config file in it")
-        if not stat.S_ISREG(mode):
-            raise ReadError(
-                name, "is not a regular file", "pass a config through a pipe as standard input: -"
-            )
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = start_of_regular(path, MAX_BYTES + 1)
     except FileNotFoundError:
         raise ReadError(name, "does not exist", _did_you_mean(path)) from None
     except PermissionError:
@@ -67,7 +64,45 @@ def read_regular(path: Path, name: str) -> bytes:
         raise ReadError(name, f"cannot be read: {error.strerror or error}") from None
     except ValueError:  # a NUL character or a lone surrogate in the path
         raise ReadError(name, "is no possible path") from None
-    return _bounded(data, name)
+    if data is not None:
+        return _bounded(data, name)
+    if path.is_dir():
+        raise ReadError(name, "is a directory", "name a config file in it")
+    help = "pass a config through a pipe as standard input: -"
+    raise ReadError(name, "is not a regular file", help)
+
+
+def start_of_regular(path: Path, most: int) -> bytes | None:
+    """The first ``most`` bytes of a regular file; None where something else is there.
+
+    Raises:
+        OSError: there is nothing, it may not be read, or it is a file that has a reader wait.
+        ValueError: no path is written so.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        return None
+    with open_without_waiting(path) as file:
+        # What the type of a buffered file leaves out: None where there is nothing to read yet.
+        data: bytes | None = file.read(most)
+    if data is None:
+        raise BlockingIOError(errno.EAGAIN, "reading it would wait")
+    return data
+
+
+def open_without_waiting(path: Path) -> BinaryIO:
+    """Open a file whose reading never waits.
+
+    Some files say that they are regular and are not, such as ``/proc/kmsg``, and between the look
+    at a file and its opening a pipe can take its place.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    return open(path, "rb", opener=_without_waiting)  # Path.open takes no opener
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def load_bytes(data: bytes, name: str) -> Source:

@@ -19,6 +19,7 @@ from dsguard.model.record import (
     StepLine,
     SummaryLine,
 )
+from dsguard.reading.load import open_without_waiting
 from dsguard.records.columns import Columns
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder says what it is
         raise RecordError(path, "is not a regular file")
-    with path.open("rb") as file:
+    with open_without_waiting(path) as file:
         for number in count(1):
             text = file.readline(_LONGEST + 1)
             if len(text) > _LONGEST:

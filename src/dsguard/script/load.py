@@ -9,12 +9,12 @@ from __future__ import annotations
 import codecs
 import io
 import os
-import stat
 import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsguard.model.source import Source
+from dsguard.reading.load import start_of_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,15 +116,12 @@ def _load(path: Path, name: str) -> Source | None:
 def _bytes_of(path: Path) -> bytes | None:
     """A regular file that is not too large; None where there is none."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = start_of_regular(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
         raise _NotReadError(f"it cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
+    if data is not None and len(data) > MAX_BYTES:
         raise _NotReadError(f"it is larger than {MAX_BYTES // 2**20} MiB")
     return data
 
