@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import example, given, settings
+from msgspec.structs import replace
 
 from dsguard.checking import Settings, check_source
 from dsguard.fixing.compare import changed_pointers, outside
-from dsguard.fixing.passes import fix_config
-from dsguard.model.finding import Finding
+from dsguard.fixing.passes import FixError, fix_config
+from dsguard.model.finding import Edit, Finding, Fix, Safety
 from dsguard.model.report import Target, TargetOrigin
-from dsguard.model.source import Source
+from dsguard.model.source import Location, Source
 from dsguard.reading.hjson import parse
 from tests.contract.rule_cases import TARGET
 from tests.fixing.written import configs
@@ -64,10 +66,14 @@ TWICE = """{
 """
 """Two fixes, in two places, that both write gradient_clipping."""
 
+HARD_SPACES = '{"train_batch_size": 8, "optimizer": {"type": \xa0auto,\n "params": {}}}'
+"""White space before a value that is none for hjson: behind it, quotes do not quote."""
+
 
 @settings(max_examples=40)
 @given(configs())
 @example(TWICE)
+@example(HARD_SPACES)
 def test_what_was_fixed_is_gone_and_stays_gone(text: str) -> None:
     source = Source("ds_config.json", text)
     fixed = fix_config(source, Finder(), unsafe=True)
@@ -98,3 +104,18 @@ def test_safe_fixes_alone_never_touch_the_batch(text: str) -> None:
 
 def comments(source: Source) -> list[str]:
     return [source.slice(span) for span in parse(source).comments]
+
+
+def test_fixes_that_make_one_another_longer_are_refused() -> None:
+    source = Source("ds_config.json", '{"train_batch_sise": 8}')
+    found = check_source(source, None, SETTINGS).findings
+    finding = next(finding for finding in found if finding.fix is not None)
+
+    def find(source: Source) -> list[Finding]:
+        end = len(source.text)
+        longer = Fix("write it twice as long", Safety.SAFE, (Edit(end, end, " " * end),))
+        location = Location(source, finding.location.span, finding.location.pointer)
+        return [replace(finding, location=location, fix=longer)]
+
+    with pytest.raises(FixError, match="undo each other"):
+        fix_config(source, find, unsafe=False)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 MAX_PASSES = 100
 """Fixes that meet take turns, one a pass; more passes than this never come to an end."""
 
+_MOST_ADDED = 1 << 16
+"""Characters that short configs may become longer by; fixes that quote one another's text would
+double it with every pass."""
+
 _REPORT = "the file is left alone; please report it with the config that shows it"
 
 
@@ -69,6 +73,7 @@ def fix_config(
     """
     rules: Counter[str] = Counter()
     seen = {source.text}
+    longest = 10 * len(source.text) + _MOST_ADDED
     for _ in range(MAX_PASSES):
         offered = [one for one in find(source) if is_applicable(one, source, unsafe=unsafe)]
         if not offered:
@@ -76,7 +81,7 @@ def fix_config(
         chosen = together(offered)
         source = _pass(source, chosen)
         rules.update(finding.rule for finding in chosen)
-        if source.text in seen:
+        if source.text in seen or len(source.text) > longest:
             break
         seen.add(source.text)
     names = ", ".join(sorted({finding.rule for finding in chosen}))

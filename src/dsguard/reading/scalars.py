@@ -118,8 +118,8 @@ class ScalarReader:
             )
         end = end_of_line(self._text, at)
         raw = self._text[at:end]
-        value = raw.strip()
-        start = end - len(raw.lstrip())
-        span = Span(start, start + len(value))
+        # hjson takes white space of every kind off the string, and knows four kinds around a
+        # value: what is put in place of this one has to replace the others, too.
+        span = Span(at, at + len(raw.rstrip(" \t\r\n")))
         self._deviations.bare_string(span, raw)
-        return Scalar(span, value, bare=True), end
+        return Scalar(span, raw.strip(), bare=True), end
