@@ -6,11 +6,13 @@ made. Another ``sitecustomize`` that this one hides is loaded all the same.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.machinery
 import importlib.util
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,23 +22,35 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 
 
 class _WaitForDeepSpeed:
-    """Finds no module itself; sees to it that ``deepspeed`` is told apart when it is loaded."""
+    """Finds no module itself; sees to it that ``deepspeed`` is told apart when it is loaded.
+
+    A spec that was asked for need not be loaded: accelerate and transformers ask for it to learn
+    whether DeepSpeed is installed. It is waited for until it has run.
+    """
+
+    def __init__(self) -> None:
+        self._asking = threading.local()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec of ``deepspeed`` with a loader that also wraps ``initialize``."""
-        if name != "deepspeed":
+        if name != "deepspeed" or getattr(self._asking, "others", False):
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        load = spec.loader.exec_module
+        self._asking.others = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._asking.others = False
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
 
-        def exec_module(module: ModuleType) -> None:
-            load(module)
-            _guard_engines(module)
+            def exec_module(module: ModuleType) -> None:
+                load(module)
+                if module.__name__ == name and self in sys.meta_path:  # loaders may be shared
+                    sys.meta_path.remove(self)
+                    _guard_engines(module)
 
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+            with contextlib.suppress(AttributeError):  # one that takes none: imported unguarded
+                spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
