@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from dsguard.model.finding import Finding, Severity
@@ -100,7 +101,9 @@ class Notebook:
 
 
 def _log(finding: Finding, prefix: str) -> None:
-    LOGGER.log(_LEVELS[finding.severity], "%s%s", prefix, written(finding))
+    # A handler or filter of the script may raise, and so does one whose stream was closed.
+    with suppress(Exception):
+        LOGGER.log(_LEVELS[finding.severity], "%s%s", prefix, written(finding))
 
 
 def written(finding: Finding) -> str:

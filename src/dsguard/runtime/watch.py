@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -109,16 +110,17 @@ class Watch:
 
     def fault(self, what: str, error: Exception, outcome: str, help: str = _REPORT_IT) -> None:
         """Report a fault of the guard, or of a function that it was given, once."""
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        report = Reporter(guard_fault.meta)
-        self._notebook.write(
-            report(
-                here(),
-                f"{what} failed ({type(error).__name__}: {error}, "
-                f"{Path(place.filename).name}:{place.lineno}, "
-                f"Python {sys.version.split()[0]}); {outcome}",
-                Consequence.NOTE,
-                help=help,
-            ),
-            what,
-        )
+        with suppress(Exception):  # one that cannot even be told still is none of the training's
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            report = Reporter(guard_fault.meta)
+            self._notebook.write(
+                report(
+                    here(),
+                    f"{what} failed ({type(error).__name__}: {error}, "
+                    f"{Path(place.filename).name}:{place.lineno}, "
+                    f"Python {sys.version.split()[0]}); {outcome}",
+                    Consequence.NOTE,
+                    help=help,
+                ),
+                what,
+            )

@@ -67,7 +67,8 @@ def _guard_engines(deepspeed: ModuleType) -> None:
 
             guard(made[0])
         except Exception as error:  # the training goes on without a guard
-            print(f"dsguard run --guard: no guard ({error})", file=sys.stderr)
+            with contextlib.suppress(Exception):  # a stream that is closed
+                print(f"dsguard run --guard: no guard ({error})", file=sys.stderr)
         return made
 
     deepspeed.initialize = guarded  # type: ignore[attr-defined]
