@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 from unittest import mock
 
 import torch
@@ -102,6 +104,68 @@ def saved_and_resumed_in_one_process(stage: int) -> Iterator[Guard]:
         guarded.load_state_dict(state)
         train(engine, 4)
     assert guarded.summary().optimizer_steps == engine.global_steps == 4
+    yield guarded
+
+
+class _OutOfMemory(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, loss: torch.Tensor) -> torch.Tensor:
+        """The loss as it is."""
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        """Nothing gets through."""
+        raise MemoryError
+
+
+@scenario(0, 1, 2)
+def backward_passes_that_raise(stage: int) -> Iterator[Guard]:
+    engine, _ = initialize(config(stage, accumulation=2))
+    guarded = guard(engine)
+    for index, (x, y) in enumerate(batches(11)):
+        loss = engine(x, y)
+        try:
+            engine.backward(_OutOfMemory.apply(loss) if index in (2, 4, 7) else loss)
+        except MemoryError:
+            continue
+        engine.step()
+    summary = guarded.summary()
+    assert summary.windows == {2: 4}
+    assert summary.samples_per_step == {2 * MICRO_BATCH: 4}
+    assert engine.global_steps == 4
+    yield guarded
+
+
+@scenario((0, 3), (1, 3), (2, 3))
+def a_step_that_raises(stage: int, at: int) -> Iterator[Guard]:
+    engine, _ = initialize(config(stage, accumulation=2))
+    guarded = guard(engine)
+    failing = mock.patch.object(engine.basic_optimizer, "step", side_effect=MemoryError)
+    for index, (x, y) in enumerate(batches(9)):
+        engine.backward(engine(x, y))
+        if index == at:
+            with failing, contextlib.suppress(MemoryError):
+                engine.step()
+        else:
+            engine.step()
+    assert guarded.summary().optimizer_steps == engine.global_steps
+    yield guarded
+
+
+@scenario(0, 1, 2)
+def losses_that_are_no_numbers(stage: int) -> Iterator[Guard]:
+    engine, _ = initialize(config(stage, accumulation=2))
+    guarded = guard(engine)
+    for index, (x, y) in enumerate(batches(10)):
+        loss = engine(x, y * float("nan") if index in (1, 6) else y)
+        if loss.isnan():
+            continue
+        engine.backward(loss)
+        engine.step()
+    summary = guarded.summary()
+    assert summary.windows == {2: 4}
+    assert summary.samples_per_step == {2 * MICRO_BATCH: 2}
     yield guarded
 
 

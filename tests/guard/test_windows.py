@@ -94,6 +94,19 @@ def test_unsynchronised_backwards() -> None:
     assert (windows.unsynchronised, windows.unsynchronised_since_step) == (0, 0)
 
 
+def test_forwards_that_a_pass_is_seen_to_go_through() -> None:
+    for joined, samples, tokens in ((0, None, None), (1, None, None), (2, 6, 10)):
+        windows = Windows()
+        windows.forward(2)
+        windows.tokens(10, 5)
+        play(windows, "ff")
+        windows.backward(1)
+        for _ in range(joined):
+            windows.backward_joined()
+        (window,) = play(windows, "o")
+        assert (window.samples, window.tokens) == (samples, tokens)
+
+
 def test_a_residue_is_of_unknown_samples() -> None:
     windows = Windows()
     play(windows, "fb")

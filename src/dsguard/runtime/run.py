@@ -114,6 +114,11 @@ class Run:
     """Whether the last backward pass was started by ``engine.backward``."""
     resized: bool = False
     """Whether the script has changed the batch since the last optimizer step."""
+    interrupted: bool = False
+    """Whether a backward pass or step of the open window has raised.
+
+    What the engine has done of it nobody knows: nothing is judged until the next optimizer step.
+    """
     probing: bool = True
     balance: Balance | None = None
     """How even the ranks' work was when it was compared last."""

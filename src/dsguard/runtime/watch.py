@@ -57,14 +57,14 @@ class Watch:
         return moment in self._watchers
 
     def tell(self, moment: Moment, *, in_autograd: bool = False) -> None:
-        """Ask every rule of this moment.
+        """Ask every rule of this moment, unless an exception has interrupted the run.
 
         Raises:
             GuardViolation: an error was found and violations are to be raised. Inside autograd
                 nothing is raised: it comes out at the next moment outside.
         """
         for watcher in self._watchers.get(type(moment), ()):
-            if watcher.probing and not moment.run.probing:
+            if moment.run.interrupted or (watcher.probing and not moment.run.probing):
                 continue
             try:
                 for finding in watcher.check(moment, watcher.report):

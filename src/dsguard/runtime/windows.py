@@ -6,8 +6,8 @@ rules: an adapter tells it what happened, and rules read what it counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -48,8 +48,9 @@ class Window(msgspec.Struct, frozen=True):
     """A closed window: what one optimizer step was made of.
 
     ``micro_batches`` are backward passes on this rank. ``expected`` is the accumulation that
-    held when the window was opened. ``samples`` on this rank, None where the batches did not
-    show their size. ``unsynchronised`` backward passes ran under ``no_sync()`` or
+    held when the window was opened. ``samples`` of these passes on this rank, None where the
+    batches did not show their size or it is not known which of them were trained on.
+    ``unsynchronised`` backward passes ran under ``no_sync()`` or
     ``coalesce_grad_reduction()``. ``applied`` is False where the step was skipped (overflow).
     ``expected`` is None where nobody has said how many there should be.
     ``alike`` is how many windows in a row, this one included, had as many micro-batches.
@@ -66,8 +67,17 @@ class Window(msgspec.Struct, frozen=True):
     tokens_unpadded: int | None = None
 
 
+_Tokens: TypeAlias = tuple[int | None, int | None]
+
+
 class Windows:
-    """Counts of one run on this rank; see :class:`Window` for the units."""
+    """Counts of one run on this rank; see :class:`Window` for the units.
+
+    What a forward has seen belongs to the backward pass that comes next. Several forwards before
+    one pass are a loss of them all, if it is seen to go through them or the pass before had as
+    many; else some of them may have been left out, as where a loss is no number, and the samples
+    of the window are unknown.
+    """
 
     def __init__(self) -> None:
         self.micro_batches = 0
@@ -94,7 +104,18 @@ class Windows:
         """Whether the last backward pass has synchronised the gradients."""
         self._expected: int | None = 1
         self._open_samples: int | None = 0
-        self._open_tokens: list[tuple[int | None, int | None]] = []
+        self._open_tokens: _Tokens | None = None
+        self._pending = 0
+        """Training forwards that no backward pass has followed yet."""
+        self._pending_samples: int | None = 0
+        self._pending_tokens: _Tokens | None = None
+        self._usual = 1
+        """Training forwards before the last backward pass that had any."""
+        self._before: tuple[Any, ...] = ()
+        """What the last backward pass has found, in case that it fails."""
+        self._joined = 1
+        """Forwards that the last backward pass is known to have gone through."""
+        self._failed = False
         self._last_size = 0
         self._alike = 0
         self._last_batch: int | None = None
@@ -115,14 +136,31 @@ class Windows:
             self._last_batch = size
             if size is not None and len(self.batches) < _KINDS_KEPT:
                 self.batches.add(size)
+        if self._failed:
+            self._abandon()
+        self._pending += 1
         if size is None:
-            self._open_samples = None
-        elif self._open_samples is not None:
-            self._open_samples += size
+            self._pending_samples = None
+        elif self._pending_samples is not None:
+            self._pending_samples += size
+
+    def forward_failed(self) -> None:
+        """The last training forward has raised: no backward pass will follow it."""
+        self.forwards -= 1
+        self.forwards_since_step -= 1
+        self._pending -= 1
+        if self._pending:  # a loss of several: with or without the others
+            self._pending_samples, self._pending_tokens = None, (None, None)
+        else:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        self._failed = False
+        self._pending, self._pending_samples, self._pending_tokens = 0, 0, None
 
     def tokens(self, total: int | None, unpadded: int | None) -> None:
         """The tokens of a training forward, with and without padding (None: not known)."""
-        self._open_tokens.append((total, unpadded))
+        self._pending_tokens = _sum(self._pending_tokens, (total, unpadded))
 
     def forward_without_gradient(self) -> None:
         """A forward of evaluation or generation: nothing to count but that it happened."""
@@ -132,6 +170,32 @@ class Windows:
         """A backward pass while the engine accumulates over this many."""
         if self.open == 0:
             self._expected = accumulation
+        self._failed = False
+        self._joined = 1
+        pending = self._pending
+        self._before = (
+            self._open_samples,
+            self._open_tokens,
+            pending,
+            self._pending_samples,
+            self._pending_tokens,
+            self._usual,
+            synchronised,
+        )
+        if pending:
+            tokens = self._pending_tokens
+            if pending != 1 and pending != self._usual:
+                self._open_samples = None
+                tokens = tokens and (None, None)
+            elif self._pending_samples is None:
+                self._open_samples = None
+            elif self._open_samples is not None:
+                self._open_samples += self._pending_samples
+            if tokens is not None:
+                self._open_tokens = _sum(self._open_tokens, tokens)
+                self._pending_tokens = None
+            self._usual = pending
+            self._pending = self._pending_samples = 0
         self.micro_batches += 1
         self.open += 1
         self.since_step += 1
@@ -139,6 +203,38 @@ class Windows:
             self.unsynchronised += 1
             self.unsynchronised_since_step += 1
         self.synchronised_last = synchronised
+
+    def backward_joined(self) -> None:
+        """The last backward pass has come to another one of the forwards before it."""
+        self._joined += 1
+        if not self._before or self._joined != self._before[2]:
+            return
+        samples, tokens, _, more_samples, more_tokens, *_ = self._before  # it was all of them
+        known = samples is not None and more_samples is not None
+        self._open_samples = samples + more_samples if known else None
+        self._open_tokens = tokens if more_tokens is None else _sum(tokens, more_tokens)
+
+    def backward_failed(self) -> None:
+        """The last backward pass has raised: it is none, unless it is tried once more."""
+        if not self._before:
+            return
+        (
+            self._open_samples,
+            self._open_tokens,
+            self._pending,
+            self._pending_samples,
+            self._pending_tokens,
+            self._usual,
+            synchronised,
+        ) = self._before
+        self._before = ()
+        self._failed = True
+        self.micro_batches -= 1
+        self.open -= 1
+        self.since_step -= 1
+        if not synchronised:
+            self.unsynchronised -= 1
+            self.unsynchronised_since_step -= 1
 
     def backward_again(self, synchronised: bool) -> None:
         """Another backward pass through a micro-batch that is counted already."""
@@ -155,9 +251,7 @@ class Windows:
         size = self.open
         self._alike = self._alike + 1 if size == self._last_size else 1
         self._last_size = size
-        tokens = unpadded = None
-        if self._open_tokens:
-            tokens, unpadded = (_sum(column) for column in zip(*self._open_tokens, strict=True))
+        tokens, unpadded = self._open_tokens or (None, None)
         window = Window(
             size,
             self._expected,
@@ -185,7 +279,8 @@ class Windows:
         self.open = pending
         self._expected = accumulation
         self._open_samples = None if pending else 0
-        self._open_tokens = [(None, None)] if pending else []
+        self._open_tokens = (None, None) if pending else None
+        self._before = ()
         self.forwards = 0
         self.unsynchronised = 0
 
@@ -210,14 +305,15 @@ class Windows:
         self.samples = Histogram(_whole(state["samples"]), int(state["samples_others"]))
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
-    """The sum, None where any of them is not known."""
-    total = 0
-    for count in counts:
-        if count is None:
-            return None
-        total += count
-    return total
+def _sum(some: _Tokens | None, more: _Tokens) -> _Tokens:
+    """The sums, None where a part is not known."""
+    if some is None:
+        return more
+    total, unpadded = some
+    return (
+        None if total is None or more[0] is None else total + more[0],
+        None if unpadded is None or more[1] is None else unpadded + more[1],
+    )
 
 
 def _whole(counts: Mapping[Any, Any]) -> dict[int, int]:

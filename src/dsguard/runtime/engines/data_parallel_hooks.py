@@ -104,6 +104,8 @@ class DataParallelHooks:
         training = model.training
         windows = self._windows
         again = self._graph_task() != NO_TASK  # checkpointing runs it a second time
+        if self._stepping and not self._closure:  # the last step has raised
+            self._stepping, self._run.interrupted = False, True
         if not self._is_grad_enabled():
             if not again:
                 windows.forward_without_gradient()
@@ -150,6 +152,8 @@ class DataParallelHooks:
             task = self._graph_task()
             again, seen.passed = seen.passed, True
             if task == self._pass:  # one loss of several forwards
+                if seen.counted and not again:
+                    self._windows.backward_joined()
                 return
             if not self._accumulates(seen.leaf):  # torch.autograd.grad, for a gradient penalty
                 seen.passed = again

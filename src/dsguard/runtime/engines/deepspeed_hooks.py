@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from dsguard.runtime.moments import (
     SteppedAround,
 )
 from dsguard.runtime.outputs import NO_TASK, first_tensor_with_graph, graph_task, is_compiling
+from dsguard.runtime.reporting import GuardViolation
 from dsguard.runtime.run import Boundary
 
 if TYPE_CHECKING:
@@ -129,18 +131,23 @@ class DeepSpeedHooks:
 
     def _forward(self, patch: Patch) -> Callable[..., Any]:
         function, owner, watch = patch.function, patch.owner, self._watch
-        is_compiling = self._is_compiling
+        is_compiling, windows = self._is_compiling, self._windows
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
             if is_compiling() or watch.stopped or not patch.on:
                 return function(engine, *args, **kwargs)
-            followed = False
+            followed, before = False, windows.forwards_since_step
             try:
                 followed = self._before_forward(engine, args, kwargs)
             except Exception as error:
                 watch.failed("forward", error)
-            output = function(engine, *args, **kwargs)
+            try:
+                output = function(engine, *args, **kwargs)
+            except BaseException:
+                if windows.forwards_since_step > before:
+                    windows.forward_failed()
+                raise
             if followed:
                 self._contain("forward", self._after_forward, output)
             return output
@@ -218,6 +225,11 @@ class DeepSpeedHooks:
             self._engine_backward = True
             try:
                 return function(engine, *args, **kwargs)
+            except BaseException:
+                if not watch.stopped:
+                    self._run.interrupted = True
+                    self._windows.backward_failed()
+                raise
             finally:
                 self._inside -= 1
                 self._engine_backward = False
@@ -259,6 +271,9 @@ class DeepSpeedHooks:
             self._inside += 1
             try:
                 result = function(engine, *args, **kwargs)
+            except BaseException:
+                self._step_failed()
+                raise
             finally:
                 self._inside -= 1
             if not watch.stopped:
@@ -306,6 +321,14 @@ class DeepSpeedHooks:
             self._had_gradient = parameter is not None and parameter.grad is not None
         if self._tap.window_closed is not None:
             self._tap.settle()
+
+    def _step_failed(self) -> None:
+        """The exception is on its way to the script: nothing may take its place."""
+        self._run.interrupted = True
+        self._windows.step_returned()
+        with suppress(GuardViolation):  # other ranks may settle, and wait for this one in it
+            self._contain("step", self._tap.settle)
+        self._run.interrupted = True  # the engine has not counted this step
 
     def _model_step(self, patch: Patch) -> Callable[..., Any]:
         function, owner, watch = patch.function, patch.owner, self._watch
@@ -493,6 +516,7 @@ class DeepSpeedHooks:
         self._schedule.left_by_engine()
         self._had_gradient = False
         self._around_engine = 0
+        self._run.interrupted = False
         self._tap.forget_parameters()
         self._tap.tell(Loaded(self._run, pending, residue))
         path, client_state = result if isinstance(result, tuple) else (None, None)

@@ -104,7 +104,7 @@ class Tap:
         finally:
             if self.records:
                 self.recorder.step(window, run.windows)
-            run.resized = False
+            run.resized = run.interrupted = False
 
     def forget_parameters(self) -> None:
         """Parameters were replaced from outside; they are compared with nothing earlier."""
