@@ -50,7 +50,7 @@ def _sink(record: Any) -> Sink:
         return TrackerSink()
     if isinstance(record, (str, os.PathLike)) and os.fspath(record):
         path = Path(record)
-        if path.is_dir():
+        if _is_folder(path):
             raise ValueError(f"record={str(record)!r} is a folder: name a file in it")
         return FileSink(path)
     if hasattr(record, "add_scalar"):
@@ -61,6 +61,14 @@ def _sink(record: Any) -> Sink:
         "record is a path, a function, 'monitor', a TensorBoard SummaryWriter or a list of "
         f"these, not {record!r}"
     )
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is known to be one; what cannot be looked at, :meth:`FileSink.open` tells."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 class FileSink(Sink):
@@ -74,8 +82,7 @@ class FileSink(Sink):
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        # A script may change the working folder while it trains.
-        self._path = path.absolute()
+        self._path = path
         self._file: Any = None
         self._counts_links = False
 
@@ -85,6 +92,8 @@ class FileSink(Sink):
         Raises:
             OSError: it cannot be written, or another guard of this process writes it.
         """
+        # A script may change the working folder while it trains.
+        self._path = self._path.absolute()
         if header.rank:
             self._path = self._path.with_suffix(f".rank{header.rank}{self._path.suffix}")
         if self._path in self._in_use:
