@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ class Guard:
         self._notebook = notebook
         self._data_parallel_size = data_parallel_size
         self._closed = False
+        self._process = os.getpid()
         # Also called at the normal end of the process, where an engine is rarely collected.
         self._ending: Callable[[], Any] = weakref.finalize(engine, self._engine_ends)
 
@@ -124,6 +126,9 @@ class Guard:
         if self._closed:
             return
         self._closed = True
+        if os.getpid() != self._process:  # a fork: the run is its parent's, and so is the record
+            self._tap.detach()
+            return
         try:
             if finished:
                 self._tap.watch.contain("close", self._tap.tell, Closed(self._tap.run))
