@@ -15,10 +15,10 @@ from dsguard.facts.contract import (
     FORMAT,
     PACKAGES,
     Contract,
-    ContractError,
     read_contract,
 )
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
+from dsguard.reading.load import read_regular
 from dsguard.runtime.loaded import release_of
 
 if TYPE_CHECKING:
@@ -89,10 +89,11 @@ def origins_of(folder: Path, client_state: Any) -> Origins | None:
     runtime/engine.py); it holds only what that config spells out.
     """
     try:
-        text = (folder / CHECKPOINT_NAME).read_text(encoding="utf-8")
+        file = folder / CHECKPOINT_NAME
+        text = read_regular(file, str(file)).decode("utf-8")
         pending = json.loads(text).get("guard", {}).get("pending_micro_batches", 0)
-        return Origins(read_contract(text, str(folder / CHECKPOINT_NAME)), int(pending))
-    except (OSError, UnicodeDecodeError, ContractError, ValueError, AttributeError):
+        return Origins(read_contract(text, str(file)), int(pending))
+    except Exception:
         pass  # none was written, or not by this dsguard
     config = client_state.get("ds_config") if isinstance(client_state, Mapping) else None
     if not isinstance(config, Mapping):

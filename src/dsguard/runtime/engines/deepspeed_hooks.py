@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 _UNSEEN = "a zero_grad() of the module, or something like it,"
 
+_NOT_KEPT = "where it is resumed, it is compared with less"
+_KEPT = "the checkpoint is whole, and the guard goes on; see what is in the way in its folder"
+
 _stepping: set[int] = set()
 """The ``id`` of base optimizers that an engine is stepping right now; engines may share one."""
 
@@ -494,8 +497,11 @@ class DeepSpeedHooks:
         given = dict(zip(("save_dir", "tag"), args, strict=False)) | dict(kwargs)
         tag = given.get("tag") or f"global_step{engine.global_steps}"
         folder = Path(given["save_dir"], str(tag))
-        if folder.is_dir():
-            keep(folder, self._view.facts(), self._windows, self._run.contract)
+        try:
+            if folder.is_dir():
+                keep(folder, self._view.facts(), self._windows, self._run.contract)
+        except Exception as error:
+            self._watch.fault("writing dsguard.json into a checkpoint", error, _NOT_KEPT, _KEPT)
 
     def _load(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._inside += 1
