@@ -278,6 +278,13 @@ def test_a_finding_that_cannot_be_logged_is_found(how: str, tmp_path: Any) -> No
     assert engine.counts.global_steps == 1
 
 
+def test_a_contract_that_cannot_be_read_nor_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSGUARD_CONTRACT", '{"contract": 0}')
+    with handler(_Handler()):
+        watched = guard(StubEngine())
+    assert watched.findings == ()
+
+
 def test_a_fault_that_cannot_be_told_is_none_of_the_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -48,7 +49,8 @@ def contract_of_run(given: ContractGiven, environ: Mapping[str, str]) -> Contrac
     try:
         return _read(stored)
     except ValueError as error:
-        logging.getLogger("dsguard.guard").warning("%s; the run is held to no contract", error)
+        with suppress(Exception):  # a handler of the script may raise
+            logging.getLogger("dsguard.guard").warning("%s; the run is held to no contract", error)
         return None
 
 
