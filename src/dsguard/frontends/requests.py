@@ -270,6 +270,9 @@ class Requests:
 
     def _find(self, names: dict[str, Confidence], *, alone: bool = False) -> Request | None:
         """The first answer; ``alone`` says that a flag without a value is one."""
+        replaced = self._script.replaced if self._script is not None else frozenset()
+        if "*" in replaced or any(name in replaced for name in names):
+            return None
         in_code = self._in_code(names)
         if in_code is not None:
             return in_code[0]

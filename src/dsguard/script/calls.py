@@ -78,6 +78,10 @@ _TAKES_COMMAND_LINE = {
 }
 
 
+_REPLACES = frozenset({"dataclasses.replace", "copy.replace"})
+"""What makes an object anew with other fields: TrainingArguments are then compared anew, too."""
+
+
 class Calls:
     """Reads the calls of one script and notes what they declare."""
 
@@ -169,6 +173,8 @@ class Calls:
         if framework_of(callee) is not None:
             self._note_training_arguments(node, callee, arguments, scope)
             return COMPUTED
+        if callee.name in _REPLACES:
+            self._reading.replaced.update({"*"} if arguments.starred else arguments.keywords)
         setup = setup_class(callee)
         if setup is not None:
             self._note_setup(node, callee, setup, arguments, scope)

@@ -50,6 +50,7 @@ def _script(module: LocalModule, reading: Reading) -> Script:
         adds_deepspeed_arguments=reading.adds_deepspeed_arguments,
         setups=tuple(reading.setups),
         reassigned=_reassigned(module, reading),
+        replaced=frozenset(reading.replaced),
         gaps=tuple(reading.gaps.values()),
         loop=reading.loop.loop(),
     )

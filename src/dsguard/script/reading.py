@@ -30,7 +30,8 @@ class Reading(Struct):
     ``doubt`` says why what is read at the moment may not happen in a run, empty where it does.
     ``reached`` is False while functions are read that nothing calls in sight: a parser made
     there (``unreached``) counts only where no other is found. ``dataclasses`` are those
-    given to a parser. ``loop`` collects what is done with engines.
+    given to a parser. ``replaced`` are the fields that ``dataclasses.replace`` sets. ``loop``
+    collects what is done with engines.
     """
 
     parsers: list[Parser] = field(default_factory=list)
@@ -39,6 +40,7 @@ class Reading(Struct):
     named_only: list[ParserKind] = field(default_factory=list)
     dataclasses: list[Class] = field(default_factory=list)
     setups: list[SetupCall] = field(default_factory=list)
+    replaced: set[str] = field(default_factory=set)
     adds_deepspeed_arguments: bool = False
     gaps: dict[tuple[str, LocalModule], Gap] = field(default_factory=dict)
     loop: Notes = field(default_factory=Notes)

@@ -80,8 +80,10 @@ class Script(Struct, frozen=True):
     ``SFTConfig``) whose further names the command line accepts too, with that class's
     defaults. ``config_flag`` is a flag that names a file with further defaults.
     ``reassigned`` maps attribute names to the first place where the script stores to such an
-    attribute (``args.lr = …``): there the command line may not have the last word. ``gaps``
-    say where the picture may be incomplete. ``loop`` is what it does with its engines.
+    attribute (``args.lr = …``): there the command line may not have the last word. ``replaced``
+    are the fields that ``dataclasses.replace`` gives another value, ``"*"`` where they are not
+    known. ``gaps`` say where the picture may be incomplete. ``loop`` is what it does with its
+    engines.
     """
 
     source: Source
@@ -94,6 +96,7 @@ class Script(Struct, frozen=True):
     config_flag: str | None = None
     setups: tuple[SetupCall, ...] = ()
     reassigned: Mapping[str, Location] = field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()
     gaps: tuple[Gap, ...] = ()
     loop: Loop = field(default_factory=Loop)
     unreadable: str | None = None
