@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from dsguard.model.finding import Consequence
+from dsguard.model.placeholder import is_placeholder
 from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.schema.keys import all_keys
 from dsguard.schema.optimizers import DEEPSPEED_OPTIMIZERS, torch_optimizers
-from dsguard.schema.placeholder import is_placeholder
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.schedulers import DEEPSPEED_SCHEDULERS
 from dsguard.schema.validate import validate

@@ -289,7 +289,14 @@ CONFIGS = [
     ("{**{'a': 1}, 'b': 2}", "", {"a": 1, "b": 2}),
     ("{'a': 1}", "if x():\n    c['a'] = 2", {"a": "unknown"}),
     ("{'a': f()}", "", {"a": "unknown"}),
+    ("{'a': 1}", "if x():\n    c.update({'a': 2}, b=3)", {"a": "unknown", "b": "unknown"}),
+    ("{'a': 1}", "c.update(b=2)", {"a": 1, "b": 2}),
     ("{'a': 1}", "change(c)", None),
+    ("{'a': 1}", "from other import change\nchange(c)", None),
+    ("{'a': 1}", "from other import change\nchange([c])", None),
+    ("{'a': {'b': 1}}", "from other import change\nchange(c['a'])", {"a": "unknown"}),
+    ("{'a': 1}", "import json\njson.dumps(c)", {"a": 1}),
+    ("{'a': 1}", "import wandb\nwandb.init(config=c)", {"a": 1}),
     ("{'a': 1}", "c |= {'b': 2}", None),
     ("{'a': 1}", "del c['a']", None),
     ("{'a': 1}", "c.pop('a')", None),
@@ -309,6 +316,22 @@ def test_dicts(text: str, change: str, value: object) -> None:
     else:
         assert config.literal is not None
         assert plain(config.literal) == value
+
+
+def test_dicts_that_hold_one_another_many_times() -> None:
+    """Five levels of ten make a config of 100,000 values; it is not written out."""
+    levels = [
+        f"d{n} = {{{', '.join(f'{k!r}: d{n - 1}' for k in 'abcdefghij')}}}" for n in range(1, 6)
+    ]
+    text = "\n".join(["d0 = {'a': 1}", *levels, "engine = deepspeed.initialize(config=d5)"])
+    (config,) = read(HEAD + text).loop.configs
+    assert config.literal is not None
+    assert values_in(config.literal) <= 20_000
+
+
+def values_in(of: object) -> int:
+    entries = of.entries if isinstance(of, DictLiteral) else of if isinstance(of, tuple) else ()
+    return 1 + sum(values_in(entry.value) for entry in entries)
 
 
 def plain(of: object) -> object:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from packaging.version import Version
 
-from dsguard.facts.values import is_count, is_number, written
+from dsguard.facts.values import is_count, is_number, unread, written
 from dsguard.frontends.requests import PARALLEL_FLAGS, Requests
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 from dsguard.script.declaration import Constant, FromArgument
@@ -66,13 +66,15 @@ def parallel_sizes(
         tensor_parallel=(
             Known(tensor.value, tensor.origin)
             if tensor is not None and is_number(tensor.value) and tensor.value > 0
-            else split_by_script or Known(1, deepspeed)
+            else split_by_script
+            or unread(document, "tensor_parallel.autotp_size")
+            or Known(1, deepspeed)
         ),
         pipeline_stages=stages or split_by_script or Unknown("the script decides (PipelineModule)"),
         sequence_parallel=(
             Known(sequence.value, sequence.origin)
             if sequence is not None and is_number(sequence.value)
-            else Known(1, deepspeed)
+            else unread(document, "sequence_parallel_size") or Known(1, deepspeed)
         ),
     )
 
@@ -121,6 +123,11 @@ def _per_stage(world_size: Fact, stages: Fact) -> Fact:
 def _data_parallel(document: Document | None, world_size: Fact, target: Version) -> Fact:
     sequence = written(document, "sequence_parallel_size")
     data = written(document, "data_parallel_size")
+    for size, key in ((sequence, "sequence_parallel_size"), (data, "data_parallel_size")):
+        counts = sequence is not None and target >= (MESH_SINCE if size is data else DIVIDES_SINCE)
+        lost = unread(document, key) if counts else None
+        if lost is not None:
+            return lost
     if sequence is not None and data is not None and target >= MESH_SINCE:
         if not is_count(data.value) or not data.value > 0:
             return Unknown("data_parallel_size is no number of ranks in the config")

@@ -37,11 +37,11 @@ from dsguard.model.fact import (
     OriginKind,
     Unknown,
 )
+from dsguard.model.placeholder import is_placeholder
 from dsguard.model.report import Target, TargetOrigin
 from dsguard.model.tree import Document, Object, dotted
-from dsguard.schema.placeholder import is_placeholder
 from dsguard.schema.problem import Problem, ProblemKind
-from dsguard.schema.sniff import may_be_deepspeed
+from dsguard.schema.sniff import BLOCKS, may_be_deepspeed
 from dsguard.schema.validate import validate
 
 if TYPE_CHECKING:
@@ -84,8 +84,10 @@ def resolve(
     root = document.root.value if document is not None else None
     values: dict[str, Any] = root if isinstance(root, dict) else {}
     named_in_launch = launch is not None and config_argument(launch) is not None
-    recognised = named_in_launch or may_be_deepspeed(values)
-    problems = tuple(validate(values, Version(target.version))) if recognised else ()
+    # A dict of the script is only a document because DeepSpeed or a front end gets it.
+    in_code = document is not None and document.in_code
+    recognised = named_in_launch or in_code or may_be_deepspeed(values)
+    problems = _problems(document, values, Version(target.version)) if recognised else ()
     front_end_fact = _front_end(launch, script, options, problems)
     reader = None
     if isinstance(front_end_fact, Known):
@@ -155,6 +157,46 @@ def resolve(
     )
 
 
+_TOGETHER = frozenset(
+    {
+        ProblemKind.REFUSED_COMBINATION,
+        ProblemKind.FAILING_COMBINATION,
+        ProblemKind.UNUSED_SETTING,
+    }
+)
+"""Problems that another key may cause or cure, be it there or not."""
+
+
+def _problems(
+    document: Document | None, values: dict[str, Any], target: Version
+) -> tuple[Problem, ...]:
+    """What the schema says of a config, without what hangs on keys that are not known."""
+    found = tuple(validate(values, target))
+    if document is None or not found:
+        return found
+    if _has_unknown_blocks(document):
+        found = tuple(problem for problem in found if problem.kind not in _TOGETHER)
+    return tuple(
+        problem
+        for problem in found
+        if not any(
+            pointer and document.is_perhaps(pointer) for pointer in (problem.pointer, problem.other)
+        )
+    )
+
+
+def _has_unknown_blocks(document: Document) -> bool:
+    """Whether a whole block of the config is only known later, or may still come."""
+    root = document.root
+    return isinstance(root, Object) and (
+        root.open
+        or any(
+            member.perhaps or (member.key in BLOCKS and is_placeholder(member.node.value))
+            for member in root.members
+        )
+    )
+
+
 def _front_end(
     launch: LaunchContext | None,
     script: Script | None,
@@ -193,7 +235,7 @@ def _settle(
     candidate = written(document, key)
     request = requests.get(key)
     if candidate is not None and is_placeholder(candidate.value):
-        return unfilled(key)
+        return unfilled(document, key)
     handed = requests.handed(key)
     setting = Setting(
         key,

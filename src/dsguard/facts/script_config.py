@@ -68,11 +68,13 @@ def with_changes(document: Document, config: Config, requests: Requests) -> Docu
     """A config file as the script changes it after loading it.
 
     Where it is not known what the script does, the values that scripts are wont to set are
-    placeholders, which no rule judges.
+    placeholders, which no rule judges, and any key may come to those that are there.
     """
     if not isinstance(document.root, Object):
         return document
     root: Object = document.root
+    if config.changes is None:
+        root = replace(root, open=True)
     elsewhere: dict[str, Location] = {}
     changes = config.changes if config.changes is not None else tuple(_perhaps_set(root, config))
     for path, entry in changes:
@@ -80,7 +82,7 @@ def with_changes(document: Document, config: Config, requests: Requests) -> Docu
             continue  # Python would stop with KeyError, or a condition leaves it out
         root = _put(root, path, entry, requests)
         elsewhere[_pointer(path)] = entry.location
-    return replace(document, root=root, elsewhere=elsewhere) if elsewhere else document
+    return replace(document, root=root, elsewhere=elsewhere)
 
 
 _OFTEN_SET = frozenset(
@@ -124,15 +126,16 @@ def _put(into: Object, path: tuple[str, ...], entry: DictEntry, requests: Reques
         node: Node = _put(block, tuple(rest), entry, requests)
     else:
         node = _placed(_node(entry, requests), span)
-    member = Member(key, before.key_span if before is not None else span, node)
+    key_span = before.key_span if before is not None else span
+    member = Member(key, key_span, node, entry.perhaps and not rest and before is None)
     members = (*(one for one in into.members if one.key != key), member)
-    return Object(into.span, members, {one.key: one.node.value for one in members})
+    return replace(into, members=members, value={one.key: one.node.value for one in members})
 
 
 def _placed(node: Node, span: Span) -> Node:
     """A node of the script at a place of the file, whose own places say where it stands."""
     if isinstance(node, Object):
-        members = tuple(Member(m.key, span, _placed(m.node, span)) for m in node.members)
+        members = tuple(replace(m, key_span=span, node=_placed(m.node, span)) for m in node.members)
         return Object(span, members, node.value)
     if isinstance(node, Array):
         return Array(span, tuple(_placed(item, span) for item in node.items), node.value)
@@ -141,7 +144,7 @@ def _placed(node: Node, span: Span) -> Node:
 
 def _object(literal: DictLiteral, requests: Requests) -> Object:
     members = tuple(
-        Member(entry.key, entry.key_location.span, _node(entry, requests))
+        Member(entry.key, entry.key_location.span, _node(entry, requests), entry.perhaps)
         for entry in literal.entries
     )
     return Object(literal.location.span, members, {m.key: m.node.value for m in members})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from packaging.version import Version
 
-from dsguard.facts.values import as_switch, block, has, is_number, unfilled, written
+from dsguard.facts.values import as_switch, block, has, is_number, lacks, unread, written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE, FrontEnd, FrontEndName
 from dsguard.model.fact import (
     Candidate,
@@ -18,7 +18,6 @@ from dsguard.model.fact import (
     OriginKind,
     Unknown,
 )
-from dsguard.schema.placeholder import is_placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +97,7 @@ def _precision(
         switch = requests.switch(name)
         if switch is not None:
             asked_for.append(Candidate(name, switch.origin))
-        if (through_accelerate or lightning) and not has(document, name):
+        if (through_accelerate or lightning) and lacks(document, name):
             # Accelerate's plugin puts in the block that is absent, on where it is asked for; the
             # old name bfloat16 counts no more beside it. Lightning's strategy adds the block.
             if switch is not None:
@@ -108,6 +107,9 @@ def _precision(
         key = name
         if name == "bf16" and not has(document, "bf16") and has(document, "bfloat16"):
             key = "bfloat16"
+        lost = unread(document, f"{name}.enabled", f"{key}.enabled")
+        if lost is not None:
+            return lost
         enabled = written(document, f"{key}.enabled")
         if enabled is None:
             continue
@@ -134,13 +136,16 @@ def _precision(
     if lightning and requests.precision() is None:
         return Unknown("the Lightning Trainer's precision decides")
     for name in ("fp16", "bf16") if through_accelerate else ():
-        reason = requests.undecided(name) if not has(document, name) else None
+        reason = requests.undecided(name) if lacks(document, name) else None
         if reason is not None:
             return Unknown(reason)
     return Known("fp32", deepspeed, tuple(asked_for))
 
 
 def _zero_stage(document: Document, front_end: FrontEnd | None, deepspeed: Origin) -> Fact:
+    lost = unread(document, "zero_optimization.stage")
+    if lost is not None:
+        return lost
     whole = written(document, "zero_optimization")
     if whole is not None and isinstance(whole.value, bool):
         return Known(int(whole.value), whole.origin)
@@ -163,6 +168,10 @@ def _offload(document: Document, front_end: FrontEnd | None, name: str, deepspee
     deprecated = written(document, f"zero_optimization.{old}")
     if deprecated is not None and as_switch(deprecated.value):
         return Known("cpu", deprecated.origin)
+    for key in (f"zero_optimization.{name}.device", f"zero_optimization.{old}"):
+        lost = unread(document, key)
+        if lost is not None:
+            return lost
     device = written(document, f"zero_optimization.{name}.device")
     if device is None:
         return Known("none", deepspeed)
@@ -170,8 +179,6 @@ def _offload(document: Document, front_end: FrontEnd | None, name: str, deepspee
         if front_end is None or front_end.fills(f"zero_optimization.{name}.device"):
             return Unknown(f'zero_optimization.{name}.device is "auto": a trainer fills it')
         return Known("none", deepspeed, (device,))
-    if is_placeholder(device.value):
-        return unfilled(f"zero_optimization.{name}.device")
     return Known(device.value, device.origin)
 
 
@@ -181,11 +188,12 @@ def _is_trainer(front_end: FrontEnd | None) -> bool:
 
 def _type(document: Document, front_end: FrontEnd | None, name: str) -> Fact:
     kind = written(document, f"{name}.type")
+    lost = unread(document, f"{name}.type")
+    if lost is not None:
+        return lost
     if kind is None:
         owner = "HF Trainer makes its own" if _is_trainer(front_end) else "the script may pass one"
         return Unknown(f"the config names no {name}; {owner}")
-    if is_placeholder(kind.value):
-        return unfilled(f"{name}.type")
     return Known(kind.value, kind.origin)
 
 
@@ -193,6 +201,9 @@ def _learning_rate(
     document: Document, requests: Requests, front_end: FrontEnd | None, settle: Settle
 ) -> Fact:
     request = requests.get("optimizer.params.lr")
+    lost = unread(document, "optimizer.type")
+    if lost is not None:
+        return Unknown(lost.reason, (request.candidate,) if request else ())
     kind = written(document, "optimizer.type")
     if kind is None:
         if not _is_trainer(front_end):
@@ -215,6 +226,9 @@ def _learning_rate(
 def _scheduled(
     document: Document, front_end: FrontEnd | None, settle: Settle, parameter: str
 ) -> Fact:
+    lost = unread(document, "scheduler.type")
+    if lost is not None:
+        return lost
     if not block(document, "scheduler") or written(document, "scheduler.type") is None:
         owner = "HF Trainer" if _is_trainer(front_end) else "the script"
         return Unknown(f"the config names no scheduler; {owner} decides")

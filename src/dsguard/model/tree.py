@@ -41,11 +41,15 @@ class Array(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """One ``key: value`` of an object; ``span`` runs from the key to the end of the value."""
+    """One ``key: value`` of an object; ``span`` runs from the key to the end of the value.
+
+    ``perhaps`` says that a program only writes it under a condition.
+    """
 
     key: str
     key_span: Span
     node: Node
+    perhaps: bool = False
 
     @property
     def span(self) -> Span:
@@ -56,12 +60,14 @@ class Member(Struct, frozen=True):
 class Object(Struct, frozen=True):
     """An object with all its members in the order written, duplicates included.
 
-    ``value`` is the plain dict; of a duplicated key it holds the last value.
+    ``value`` is the plain dict; of a duplicated key it holds the last value. ``open`` says that a
+    program may write more keys into it, or below it, than are known.
     """
 
     span: Span
     members: tuple[Member, ...]
     value: dict[str, Any]
+    open: bool = False
 
     def member(self, key: str) -> Member | None:
         """The member that counts for a key: the last one written."""
@@ -164,6 +170,15 @@ class Document(Struct, frozen=True):
         if member is not None and part == "member":
             return Location(self.source, member.span, pointer)
         return Location(self.source, node.span, pointer)
+
+    def is_perhaps(self, pointer: str) -> bool:
+        """Whether a program leaves out what stands here, or an object around it, in some runs."""
+        while pointer:
+            member = self.member(pointer)
+            if member is not None and member.perhaps:
+                return True
+            pointer = pointer.rpartition("/")[0]
+        return False
 
     @property
     def start(self) -> Location:

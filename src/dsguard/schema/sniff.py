@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsguard.model.placeholder import is_placeholder
+
 BLOCKS = frozenset(
     {
         "activation_checkpointing",
@@ -118,9 +120,16 @@ def may_be_deepspeed(value: dict[str, Any]) -> bool:
     One key that DeepSpeed reads is enough, misspelt or not, if most of the others are too;
     an empty object may be anything.
     """
-    keys, known = _keys(value)
+    keys, known = _keys(_with_blocks(value))
     misspelt = [key for key in keys if key not in known and key not in BLOCKS and _is_misspelt(key)]
     return not keys or 2 * (len(known) + len(misspelt)) > len(keys)
+
+
+def _with_blocks(value: dict[str, Any]) -> dict[str, Any]:
+    """The object with an empty block in place of each placeholder for one."""
+    return {
+        key: {} if key in BLOCKS and is_placeholder(held) else held for key, held in value.items()
+    }
 
 
 def _is_misspelt(key: str) -> bool:

@@ -16,9 +16,9 @@ from dsguard.schema.effect import without_effect
 from dsguard.schema.failing import fails_together
 from dsguard.schema.folding import folds_experts
 from dsguard.schema.judge import Judge
-from dsguard.schema.placeholder import judged_as_template
 from dsguard.schema.problem import ROOT, Problem
 from dsguard.schema.releases import as_of
+from dsguard.schema.template import judged_as_template
 from dsguard.schema.together import refused_together
 from dsguard.schema.whole import Whole
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dsguard.facts.values import written
+from dsguard.facts.values import unread, written
 from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
@@ -56,7 +56,7 @@ def launcher_option_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
             # Beside a config Accelerate refuses such values in its own file.
             continue
         value = written(document, key)
-        if value is not None and value.value == AUTO:
+        if (value is not None and value.value == AUTO) or unread(document, key) is not None:
             continue
         counts = value.value if value is not None else absent
         if counts == _read(option):

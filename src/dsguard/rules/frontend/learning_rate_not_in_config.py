@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.facts.values import written
+from dsguard.facts.values import unread, written
 from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
@@ -37,6 +37,8 @@ def learning_rate_not_in_config(case: Case, report: Reporter) -> Iterator[Findin
         return
     kind = written(document, "optimizer.type")
     if kind is None or kind.origin.location is None or written(document, _KEY) is not None:
+        return
+    if unread(document, "optimizer.type") is not None:
         return
     default = case.facts["learning_rate"]
     if isinstance(default, Known) and default.value == request.value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dsguard.facts.values import lacks
 from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -32,7 +33,7 @@ def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
     if document is None or case.front_end is None:
         return
     node = document.get("/zero_optimization")
-    if node is None:
+    if lacks(document, "zero_optimization"):
         yield report(
             document.start,
             f"the config has no zero_optimization block, and {case.front_end.title} stops without "
@@ -40,7 +41,7 @@ def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
             Consequence.REFUSED,
             help='add "zero_optimization": {"stage": 0} (or the stage you want)',
         )
-    elif isinstance(node.value, bool):
+    elif node is not None and isinstance(node.value, bool):
         written = str(node.value).lower()
         yield report(
             document.locate("/zero_optimization"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dsguard.facts.values import block, has
+from dsguard.facts.values import block, has, lacks
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Severity
@@ -90,7 +90,7 @@ def _refused(
             because=(_passed(engine, name, made),),
             help=f"take the block out, or make accelerate.utils.{dummy} in the script",
         )
-    elif key == "optimizer" and not has(document, key) and _DUMMY.match(made):
+    elif key == "optimizer" and lacks(document, key) and _DUMMY.match(made):
         yield report(
             engine.passed[name],
             "Accelerate stops in prepare(): the script passes DummyOptim, and the config has no "

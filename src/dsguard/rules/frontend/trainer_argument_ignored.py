@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.facts.values import written
+from dsguard.facts.values import unread, written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -47,6 +47,8 @@ def trainer_argument_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         kind = written(document, f"{block}.type")
         request = case.requests.text(argument)
         if kind is None or kind.origin.location is None or request is None or not request.explicit:
+            continue
+        if unread(document, f"{block}.type") is not None:
             continue
         if _means_the_same(block, str(kind.value), str(request.value)):
             continue

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from dsguard.facts.values import block, is_number, written
+from dsguard.facts.values import block, is_number, unread, written
 from dsguard.frontends.base import AUTO, FrontEndName
 from dsguard.frontends.requests import Request
 from dsguard.frontends.transformers import COMPARED
@@ -60,6 +60,8 @@ def training_argument_mismatch(case: Case, report: Reporter) -> Iterator[Finding
         value = written(document, key)
         if value is None or value.value == AUTO or value.origin.location is None:
             continue
+        if unread(document, key) is not None:
+            continue
         request = _request(case, key, value)
         # Python's own == as in the Trainer: 1 is 1.0, and a string never equals a number.
         if request is None or value.value == request.value:
@@ -99,6 +101,8 @@ def _filled_by_launcher(case: Case, document: Document, report: Reporter) -> Ite
     request = _switch(case, option.value) or Request(
         False, option.value, f"no --{option.value}", option.origin(), Confidence.MEDIUM, False
     )
+    if unread(document, key) is not None:
+        return
     if request.value or (block(document, option.value) and (value is None or value.value != AUTO)):
         return
     yield _launcher_finding(

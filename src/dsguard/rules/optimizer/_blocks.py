@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
+from dsguard.facts.values import written
 from dsguard.model.finding import Edit, Fix, Safety, Severity
 from dsguard.model.tree import Object, join_pointer
 from dsguard.schema.history import NEWEST_KNOWN
@@ -43,7 +44,7 @@ def without_type(case: Case, path: Literal["optimizer", "scheduler"]) -> Locatio
     if case.document is None or not case.recognised:
         return None
     node = case.document.get(f"/{path}")
-    if not isinstance(node, Object) or node.value.get("type") is not None:
+    if not isinstance(node, Object) or written(case.document, f"{path}.type") is not None:
         return None
     says = any(not is_comment(key) and value != {} for key, value in node.value.items())
     return case.document.locate(f"/{path}", "key") if says else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from dsguard.facts.blocks import block, trust_in_blocks
+from dsguard.facts.values import lacks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.conditions import Written
@@ -36,6 +37,8 @@ def missing_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
     if own is None:
         return
     params = scheduler.document.get("/scheduler/params")
+    if params is None and not lacks(scheduler.document, "scheduler.params"):
+        return
     if params is None or params.value is None:
         needed = ", ".join(own.required)
         yield report(
@@ -49,7 +52,9 @@ def missing_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
         return
     if not isinstance(params.value, dict):
         return
-    missing = [name for name in own.required if name not in scheduler.params]
+    missing = [
+        name for name in own.required if lacks(scheduler.document, f"scheduler.params.{name}")
+    ]
     if missing:
         named = " and ".join(missing)
         yield report(

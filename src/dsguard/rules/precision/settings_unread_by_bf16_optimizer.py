@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.facts.dtypes import canonical
-from dsguard.facts.values import written
+from dsguard.facts.values import unread, written
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.conditions import Written
@@ -42,6 +42,8 @@ def settings_unread_by_bf16_optimizer(case: Case, report: Reporter) -> Iterator[
     for name, default in _UNREAD.items():
         value = written(case.document, f"zero_optimization.{name}")
         if value is None or value.origin.location is None or value.value in (default, "auto"):
+            continue
+        if unread(case.document, f"zero_optimization.{name}") is not None:
             continue
         yield report(
             value.origin.location,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.facts.values import block, has, pointer_of
+from dsguard.facts.values import block, lacks, pointer_of
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.conditions import Written
@@ -35,12 +35,12 @@ def random_ltd_incomplete(case: Case, report: Reporter) -> Iterator[Finding]:
     """The switches around the block are not asked."""
     if case.document is None or switch(case, f"{_BLOCK}.enabled", False) is not True:
         return
-    missing = [key for key in _READ if not has(case.document, f"{_BLOCK}.{key}")]
+    missing = [key for key in _READ if lacks(case.document, f"{_BLOCK}.{key}")]
     if block(case.document, _SCHEDULE):
         missing += [
             f"random_ltd_schedule.{key}"
             for key in _READ_OF_SCHEDULE
-            if not has(case.document, f"{_SCHEDULE}.{key}")
+            if lacks(case.document, f"{_SCHEDULE}.{key}")
         ]
     if not missing:
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from dsguard.facts.values import written
+from dsguard.facts.values import unread, written
 from dsguard.frontends.base import AUTO
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
@@ -39,7 +39,7 @@ def unknown_log_level(case: Case, report: Reporter) -> Iterator[Finding]:
     level = written(case.document, _KEY)
     if level is None or not isinstance(level.value, str) or release(case) < _SINCE:
         return
-    if level.value.lower() in _LEVELS or level.value == AUTO:
+    if level.value.lower() in _LEVELS or level.value == AUTO or unread(case.document, _KEY):
         return
     yield report(
         place(case, _KEY),

@@ -14,12 +14,13 @@ from dsguard.script.loop.description import (
     Counted,
     Does,
     Engine,
+    FromConfig,
     Given,
     Loader,
     Maker,
     Whose,
 )
-from dsguard.script.loop.dicts import changes, literal
+from dsguard.script.loop.dicts import changes, keyword_entries, literal
 from dsguard.script.loop.notes import Notes, given
 from dsguard.script.loop.values import (
     Accelerator,
@@ -27,7 +28,6 @@ from dsguard.script.loop.values import (
     Derived,
     Dict,
     EngineValue,
-    Entry,
     Made,
     Manager,
     ModuleValue,
@@ -69,6 +69,23 @@ _HARMLESS = frozenset(
     }
 )
 """Libraries that change nothing of an engine they are given."""
+
+_KEEP_DICTS = frozenset(
+    {
+        *("lightning", "pytorch_lightning", "trl", "peft", "diffusers", "ray", "yaml", "hjson"),
+        *("mlflow", "comet_ml", "neptune", "swanlab", "clearml", "aim", "rich", "loguru", "absl"),
+        *("argparse", "types", "typing", "dataclasses", "warnings", "sys", "hashlib", "pickle"),
+    }
+)
+"""Libraries besides that change nothing of a dict they are given."""
+
+_PARTS = frozenset(
+    {
+        *("zero_optimization", "optimizer", "scheduler", "params", "fp16", "bf16", "bfloat16"),
+        *("offload_optimizer", "offload_param", "data_types", "tensor_parallel", "autotuning"),
+    }
+)
+"""Keys of a config whose values are blocks, which other code may change."""
 
 _CONFIG_TAKERS: Mapping[str, tuple[str, ...]] = {
     "DeepSpeedPlugin": ("hf_ds_config",),
@@ -190,7 +207,12 @@ class LibraryCalls:
         for value in arguments.all:
             if isinstance(value, (EngineValue, ModuleValue)) and library not in _HARMLESS:
                 self._notes.act(Does.ESCAPE, value.engine, node, module)
-            elif isinstance(value, Dict) and not library:
+        if library in _HARMLESS or library in _KEEP_DICTS:
+            return
+        for value in _each(arguments.all):
+            if isinstance(value, FromConfig) and value.path[-1] in _PARTS:
+                value = value.of
+            if isinstance(value, Dict):
                 value.lost = f"{module.places.excerpt(node.func)} may change it"
 
     def _initialize(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> Any:
@@ -359,14 +381,7 @@ class LibraryCalls:
         made = Dict(node, module.locate(node), tuple(self._notes.blocks))
         if node.args or arguments.starred:
             made.lost = "it is made of something that is only known when the script runs"
-        for keyword in node.keywords:
-            if keyword.arg is not None:
-                made.entries[keyword.arg] = Entry(
-                    arguments.keywords[keyword.arg],
-                    module.locate(keyword),
-                    module.locate(keyword.value),
-                    module.places.excerpt(keyword.value),
-                )
+        made.entries.update(keyword_entries(node, arguments, module))
         return made
 
     def _flowing(

@@ -164,13 +164,17 @@ class Config(Struct, frozen=True, eq=False):
 
 
 class DictEntry(Struct, frozen=True, eq=False):
-    """One ``key: value`` of a dict in the script, whichever statement wrote it last."""
+    """One ``key: value`` of a dict in the script, whichever statement wrote it last.
+
+    ``perhaps`` says that it is only written under a condition.
+    """
 
     key: str
     key_location: Location
     value: DictValue
     location: Location
     text: str
+    perhaps: bool = False
 
 
 class DictLiteral(Struct, frozen=True, eq=False):

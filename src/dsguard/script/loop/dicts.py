@@ -20,11 +20,14 @@ from dsguard.script.loop.values import Dict, Entry
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from dsguard.script.arguments import Arguments
     from dsguard.script.module import LocalModule
 
 _DEEPEST = 12
+_MOST_VALUES = 10_000
+"""Dicts that hold one another many times over grow with every level; a config has some hundred."""
 
 
 def written_dict(
@@ -52,14 +55,43 @@ def written_dict(
     return made
 
 
-def merge(into: Dict, value: Any) -> None:
-    """Add the entries of another dict, as ``**`` and ``update`` do."""
-    if isinstance(value, Dict) and not value.lost and (value.file is None or _is_fresh(into)):
+def merge(into: Dict, value: Any, blocks: Iterable[Block] | None = None) -> None:
+    """Add the entries of another dict, as ``**`` and ``update`` do.
+
+    ``blocks`` stand around ``update``, which is left out where they are not entered.
+    """
+    if not (isinstance(value, Dict) and not value.lost and (value.file is None or _is_fresh(into))):
+        into.lost = "it takes entries from something that is only known when the script runs"
+        return
+    if blocks is None or not _is_conditional(blocks, into.blocks):
         into.entries.update(value.entries)
         into.nested.update(value.nested)
         into.file = value.file or into.file
+    elif value.file is not None:
+        into.lost = "it takes entries of a file under a condition"
     else:
-        into.lost = "it takes entries from something that is only known when the script runs"
+        for key, entry in value.entries.items():
+            into.entries[key] = _in_doubt(entry, into.entries.get(key))
+
+
+def _in_doubt(entry: Entry, before: Entry | None) -> Entry:
+    """An entry that is written under a condition, over one that may be there before."""
+    value = Unreadable("it is set under a condition")
+    return replace(entry, value=value, perhaps=before is None or before.perhaps)
+
+
+def keyword_entries(node: ast.Call, arguments: Arguments, module: LocalModule) -> dict[str, Entry]:
+    """What ``dict(key=value)`` and ``update(key=value)`` write."""
+    return {
+        keyword.arg: Entry(
+            arguments.keywords[keyword.arg],
+            module.locate(keyword),
+            module.locate(keyword.value),
+            module.places.excerpt(keyword.value),
+        )
+        for keyword in node.keywords
+        if keyword.arg is not None
+    }
 
 
 def _is_fresh(made: Dict) -> bool:
@@ -86,10 +118,11 @@ def store_below(
         of.lost = "a key of it is computed"
         return
     where, text = module.locate(node), module.places.excerpt(node)
-    if _is_conditional(blocks, of.blocks):
-        value = Unreadable("it is set under a condition")
     keys = (*into.path, key.value)
-    of.nested[keys] = Entry(value, where, where, text)
+    entry = Entry(value, where, where, text)
+    if _is_conditional(blocks, of.blocks):
+        entry = _in_doubt(entry, of.nested.get(keys))
+    of.nested[keys] = entry
 
 
 def changes(of: Dict) -> tuple[tuple[tuple[str, ...], DictEntry], ...] | None:
@@ -100,13 +133,8 @@ def changes(of: Dict) -> tuple[tuple[tuple[str, ...], DictEntry], ...] | None:
         ((key,), entry) for key, entry in of.entries.items()
     ]
     found += of.nested.items()
-    return tuple(
-        (
-            path,
-            DictEntry(path[-1], entry.key_location, _value(entry, 1), entry.location, entry.text),
-        )
-        for path, entry in found
-    )
+    left = iter(range(_MOST_VALUES))
+    return tuple((path, _entry(path[-1], entry, 1, left)) for path, entry in found)
 
 
 def store(
@@ -117,32 +145,45 @@ def store(
         into.lost = "a key of it is computed"
         return
     where, text = module.locate(node), module.places.excerpt(node)
-    if _is_conditional(blocks, into.blocks):
-        value = Unreadable("it is set under a condition")
     before = into.entries.get(key.value)
     if before is not None and before.location.source is not where.source:
         where = before.location
     elif into.location.source is not where.source:
         where = into.location
     key_where = before.key_location if before is not None else where
-    into.entries[key.value] = Entry(value, key_where, where, text)
+    entry = Entry(value, key_where, where, text)
+    if _is_conditional(blocks, into.blocks):
+        entry = _in_doubt(entry, before)
+    into.entries[key.value] = entry
 
 
-def literal(of: Dict, depth: int = 0) -> DictLiteral | None:
+def literal(of: Dict) -> DictLiteral | None:
     """The dict as rules see it; None where its content is not known."""
+    return _literal(of, 0, iter(range(_MOST_VALUES)))
+
+
+def _literal(of: Dict, depth: int, left: Iterator[int]) -> DictLiteral | None:
+    """``left`` gives one number for each value that may still be looked at."""
     if not of.is_whole or depth > _DEEPEST:
         return None
-    entries = []
-    for key, entry in of.entries.items():
-        value = _value(entry, depth)
-        entries.append(DictEntry(key, entry.key_location, value, entry.location, entry.text))
-    return DictLiteral(of.location, tuple(entries))
+    entries = tuple(_entry(key, entry, depth, left) for key, entry in of.entries.items())
+    return DictLiteral(of.location, entries)
 
 
-def _value(entry: Entry, depth: int) -> DictValue:
+def _entry(key: str, entry: Entry, depth: int, left: Iterator[int]) -> DictEntry:
+    value = _value(entry, depth, left)
+    return DictEntry(key, entry.key_location, value, entry.location, entry.text, entry.perhaps)
+
+
+_UNREAD = Unreadable("it is only known when the script runs")
+
+
+def _value(entry: Entry, depth: int, left: Iterator[int]) -> DictValue:
     value: Any = entry.value
+    if next(left, None) is None:
+        return _UNREAD
     if isinstance(value, Dict):
-        return literal(value, depth + 1) or Unreadable("it is only known when the script runs")
+        return _literal(value, depth + 1, left) or _UNREAD
     if isinstance(value, Constant) and isinstance(value.value, (list, tuple)):
         return tuple(
             DictEntry("", entry.location, Constant(member), entry.location, entry.text)
@@ -150,16 +191,7 @@ def _value(entry: Entry, depth: int) -> DictValue:
         )
     members = getattr(value, "members", None)
     if isinstance(members, tuple):
-        return tuple(
-            DictEntry(
-                "",
-                entry.location,
-                _value(replace(entry, value=m), depth + 1),
-                entry.location,
-                entry.text,
-            )
-            for m in members
-        )
+        return tuple(_entry("", replace(entry, value=m), depth + 1, left) for m in members)
     if isinstance(value, (Constant, FromArgument, Counted)):
         return value
-    return Unreadable("it is only known when the script runs")
+    return _UNREAD

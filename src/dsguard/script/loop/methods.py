@@ -21,7 +21,7 @@ from dsguard.script.loop.description import (
     Meaning,
     Whose,
 )
-from dsguard.script.loop.dicts import merge
+from dsguard.script.loop.dicts import keyword_entries, merge
 from dsguard.script.loop.notes import Notes, given
 from dsguard.script.loop.values import (
     Accelerator,
@@ -171,7 +171,7 @@ class Methods:
         if isinstance(receiver, Accelerator):
             return self._accelerator_method(node, name, arguments, module)
         if isinstance(receiver, Dict):
-            return self._dict_method(receiver, name, arguments)
+            return self._dict_method(node, receiver, name, arguments, module)
         if isinstance(receiver, FromConfig):
             if name == "get" and arguments.positional:
                 return item(receiver, arguments.positional[0])
@@ -357,12 +357,14 @@ class Methods:
         self._notes.belongs(value, Role(engine, kind, Whose.CLIENT))
         return Role(engine, kind)
 
-    def _dict_method(self, receiver: Dict, name: str, arguments: Arguments) -> Any:
+    def _dict_method(
+        self, node: ast.Call, receiver: Dict, name: str, arguments: Arguments, module: LocalModule
+    ) -> Any:
         if name == "update" and not arguments.starred:
-            for value in arguments.positional:
-                merge(receiver, value)
-            if arguments.keywords:
-                receiver.lost = "update() changes it"
+            where, blocks = module.locate(node), tuple(self._notes.blocks)
+            named = Dict(node, where, blocks, keyword_entries(node, arguments, module))
+            for value in (*arguments.positional, named):
+                merge(receiver, value, blocks)
         elif name == "get" and arguments.positional:
             return item(receiver, arguments.positional[0])
         elif name not in _READS:

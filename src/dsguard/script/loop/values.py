@@ -82,12 +82,16 @@ class Opened(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One value of a :class:`Dict` with its places."""
+    """One value of a :class:`Dict` with its places.
+
+    ``perhaps`` says that a run may leave the key out.
+    """
 
     value: Value
     key_location: Location
     location: Location
     text: str
+    perhaps: bool = False
 
 
 class EngineValue(Struct, frozen=True, eq=False):
