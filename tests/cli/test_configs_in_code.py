@@ -156,7 +156,7 @@ def test_no_default_is_taken_for_what_the_script_decides(
 ) -> None:
     fact = facts(dsguard, tmp_path, HEAD + text + TAIL)[name]
     assert fact["state"] == "unknown"
-    assert "shows when the script runs" in fact["reason"]
+    assert "only known when the script runs" in fact["reason"]
 
 
 TRAINER = """\

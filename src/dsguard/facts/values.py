@@ -62,10 +62,13 @@ def unread(document: Document | None, *dotted: str) -> Unknown | None:
 
 def unfilled(document: Document | None, key: str) -> Unknown:
     """The fact of a key whose value is a placeholder."""
-    in_script = document is not None and (document.in_code or bool(document.elsewhere))
-    if in_script or (isinstance(root := getattr(document, "root", None), Object) and root.open):
-        return Unknown(f"what {key} is shows when the script runs")
+    if document is not None and (document.in_code or document.elsewhere or _is_open(document)):
+        return Unknown(f"{key} is only known when the script runs")
     return Unknown(f"{key} gets its value before DeepSpeed reads the config")
+
+
+def _is_open(document: Document) -> bool:
+    return isinstance(document.root, Object) and document.root.open
 
 
 def has(document: Document | None, dotted: str) -> bool:
