@@ -19,6 +19,8 @@ from dsguard.reading.load import load_path
 from dsguard.script.load import load_script
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dsguard.launch.context import Argument, LaunchContext
     from dsguard.model.tree import Document
     from dsguard.script.script import Script
@@ -57,6 +59,27 @@ class Input(Struct, frozen=True):
         if not isinstance(self.config, Source):
             return False
         return self.path is not None or self.config.name == STDIN
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """The files that say what is run, as they were named and where they lie."""
+        folder = self.settings.folder
+        if self.path is not None:
+            name = self.config.name if isinstance(self.config, Source) else str(self.path)
+            yield name, self.path
+        launch = self.launch
+        if launch is None:
+            return
+        if launch.command.source.is_file:
+            yield launch.command.source.name, folder / launch.command.source.name
+        if launch.script is not None and launch.script.known and not launch.module:
+            yield launch.script.text, folder / launch.script.text
+        documents = [job.document for job in launch.jobs] + [launch.launcher_config]
+        for document in documents:
+            if document is not None and document.source.is_file:
+                yield document.source.name, folder / document.source.name
+        hostfile = launch.launcher_arguments.get("hostfile")
+        if hostfile is not None and hostfile.value:
+            yield hostfile.value, folder / hostfile.value
 
     def check(self) -> Check:
         """Run the check."""

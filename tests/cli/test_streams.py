@@ -137,7 +137,7 @@ def test_a_disk_that_fails_under_a_file(
     dsguard: Dsguard, folder: Path, disk: dict[str, int], line: str, code: int, number: int
 ) -> None:
     """What was there is whole, nothing half is left, and the exit code is not that of a success."""
-    (folder / "old").write_text("old")
+    (folder / "old").write_text("{}")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     disk["errno"] = number
     outcome = dsguard(line, folder)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dsguard.cli.output import end_unwritten
 from dsguard.facts.contract import PACKAGES, Contract, ContractError, read_contract
 from dsguard.frontends.installed import installed
-from dsguard.model.source import Source
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path, read_regular
 from dsguard.render.contract import render_contract
@@ -62,30 +61,9 @@ def load_contract(path: Path) -> Contract:
 def _inputs(pair: Input) -> Iterator[tuple[str, str]]:
     """The files that a pair was read from, each once, with their SHA-256."""
     seen: set[str] = set()
-    for name, path in _files(pair):
+    for name, path in pair.files():
         with suppress(ReadError):
             digest = hashlib.sha256(read_regular(path, name)).hexdigest()
             if name not in seen:
                 seen.add(name)
                 yield name, digest
-
-
-def _files(pair: Input) -> Iterator[tuple[str, Path]]:
-    folder = pair.settings.folder
-    if pair.path is not None:
-        name = pair.config.name if isinstance(pair.config, Source) else str(pair.path)
-        yield name, pair.path
-    launch = pair.launch
-    if launch is None:
-        return
-    if launch.command.source.is_file:
-        yield launch.command.source.name, folder / launch.command.source.name
-    if launch.script is not None and launch.script.known and not launch.module:
-        yield launch.script.text, folder / launch.script.text
-    documents = [job.document for job in launch.jobs] + [launch.launcher_config]
-    for document in documents:
-        if document is not None and document.source.is_file:
-            yield document.source.name, folder / document.source.name
-    hostfile = launch.launcher_arguments.get("hostfile")
-    if hostfile is not None and hostfile.value:
-        yield hostfile.value, folder / hostfile.value

@@ -54,7 +54,8 @@ def collect(
     """The pairs that the arguments make; a config that is not named comes from the launch.
 
     Args:
-        names: files and folders, as seen from the working folder.
+        names: files and folders, as seen from the working folder; however often and however
+            spelt, each is checked once.
         command: the launch command, read as from ``settings.folder``.
         settings: how to check.
         subject: what the launch is called in failures.
@@ -71,7 +72,7 @@ def collect(
         return [], [Failure(subject, f"starts {script}, a script of its own", help)]
     if not names and launch is not None:
         _sort_in(pair_of_launch(launch, settings, subject, shown=shown), inputs, failures)
-    for name in names:
+    for name in _once(names):
         try:
             for found in _from_name(name, launch, settings, exclude):
                 _sort_in(found, inputs, failures)
@@ -81,6 +82,19 @@ def collect(
             help = f"{FAULT}: please report it with the file that shows it"
             failures.append(Failure(name, f"its reading {crashed(error)}", help))
     return inputs, failures
+
+
+def _once(names: Sequence[str]) -> Iterator[str]:
+    """The names without those that spell an earlier one otherwise; a link is a name of its own."""
+    seen: set[tuple[str, str]] = set()
+    for name in names:
+        folder, base = os.path.split(name)
+        with suppress(OSError, ValueError):  # no possible path; reading it says so
+            folder = "" if name in ("", "-") else os.path.realpath(folder)
+        key = folder, base
+        if key not in seen:
+            seen.add(key)
+            yield name
 
 
 def _started_script(launch: LaunchContext, settings: Settings) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -62,10 +62,26 @@ def fail(message: str, help: str = "") -> NoReturn:
     raise typer.Exit(INCOMPLETE)
 
 
+def refuse_to_replace(path: Path, read: Iterable[Path], option: str) -> None:
+    """Stop before a file that was read is written over, by whatever name.
+
+    Pipes and devices, such as a terminal, can be read and written to.
+
+    Raises:
+        typer.BadParameter: it would be.
+    """
+    if not os.path.isfile(path):  # noqa: PTH113 - any text, possible path or not
+        return
+    for one in read:
+        with suppress(OSError, ValueError):  # it is gone, or no path at all
+            if path.samefile(one):
+                message = f"{path} is what is read, and would be lost; name another file"
+                raise wrong_usage(message, option)
+
+
 def write_page(path: Path, page: str, read: Iterable[Path]) -> None:
     """Write what ``--html`` asks for, never over a file that was read."""
-    if path.exists() and any(path.samefile(one) for one in read):
-        raise wrong_usage("that is what was read", option="--html")
+    refuse_to_replace(path, read, "--html")
     try:
         write_whole(path, page)
     except OSError as error:

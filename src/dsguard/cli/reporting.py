@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import typer
 from msgspec import Struct
 
-from dsguard.cli.output import emit, emit_utf8, end_unwritten, stdout_look, wrong_usage
+from dsguard.cli.output import (
+    emit,
+    emit_utf8,
+    end_unwritten,
+    refuse_to_replace,
+    stdout_look,
+    wrong_usage,
+)
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.writing import write_whole
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     from dsguard.model.report import Report
 
 _OPTION = "--output-format"
+_OPTIONS = "--output-format/--output-file"
 
 
 class OutputFormat(str, Enum):
@@ -65,7 +73,7 @@ def outputs_of(given: Sequence[str] | None, file: Path | None) -> list[Output]:
         outputs = [Output(it.format, file) if it.path is None else it for it in outputs]
     for number, output in enumerate(outputs):
         for other in outputs[:number]:
-            if output.path == other.path:
+            if _same_place(output.path, other.path):
                 where = f"to {output.path}" if output.path else "to standard output"
                 raise wrong_usage(
                     f"{other.format.value} and {output.format.value} cannot both go {where}; "
@@ -73,6 +81,31 @@ def outputs_of(given: Sequence[str] | None, file: Path | None) -> list[Output]:
                     option=_OPTION,
                 )
     return outputs
+
+
+def refuse_to_write(outputs: Sequence[Output], contract: Path | None, read: Sequence[Path]) -> None:
+    """Stop before anything is written where a file would be lost: one that was read, or a report.
+
+    Raises:
+        typer.BadParameter: an output or the contract would take the place of another file.
+    """
+    for output in outputs:
+        if output.path is not None:
+            refuse_to_replace(output.path, read, _OPTIONS)
+    if contract is not None:
+        refuse_to_replace(contract, read, "--write-contract")
+        if any(_same_place(output.path, contract) for output in outputs):
+            raise wrong_usage(f"a report goes to {contract} too", option="--write-contract")
+
+
+def _same_place(one: Path | None, other: Path | None) -> bool:
+    """Whether both are the same file, however they are spelt; None is standard output."""
+    if one is None or other is None:
+        return one is other
+    try:
+        return os.path.realpath(one) == os.path.realpath(other) or one.samefile(other)
+    except (OSError, ValueError):  # one is not there yet, or is no path at all
+        return False
 
 
 def _output(text: str) -> Output:
@@ -121,7 +154,7 @@ def write_report(
             try:
                 write_whole(output.path, text)
             except OSError as error:
-                end_unwritten(output.path, error, "--output-format/--output-file")
+                end_unwritten(output.path, error, _OPTIONS)
         elif aside:
             typer.echo(text, err=True, nl=False)
         elif output.format in _FOR_PROGRAMS:

@@ -13,7 +13,14 @@ from dsguard.cli import options
 from dsguard.cli.command import Command, Group
 from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, complain, emit, stdout_look, wrong_usage
+from dsguard.cli.output import (
+    INCOMPLETE,
+    complain,
+    emit,
+    refuse_to_replace,
+    stdout_look,
+    wrong_usage,
+)
 from dsguard.cli.project import (
     baseline_path,
     load_baseline,
@@ -22,9 +29,12 @@ from dsguard.cli.project import (
     policy_of,
     shown,
 )
+from dsguard.cli.read_files import files_read
 from dsguard.model.report import Report
 from dsguard.model.source import Source
 from dsguard.policy import make_report
+from dsguard.reading.errors import ReadError
+from dsguard.reading.load import load_path
 from dsguard.render.baseline import render_baseline
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
@@ -100,7 +110,8 @@ def create(
                 f"{shown(path)} is there: prune takes entries out, --force writes it anew",
                 option="--baseline",
             )
-        report = _checked(context, configs, project, judged_by, jobs)
+        _refuse_other(path)
+        report = _checked(path, context, configs, project, judged_by, jobs)
         locked = options.locked_rules(project)
     entries = frozenset(entries_of(report.checks, path.parent, locked))
     _write(path, Baseline(entries, path.parent, Source(shown(path), "")))
@@ -137,7 +148,7 @@ def prune(
         path = _path(project, baseline)
         old = load_baseline(project, path)
         assert old is not None
-        report = _checked(context, configs, project, judged_by, jobs)
+        report = _checked(path, context, configs, project, judged_by, jobs)
     stale = stale_entries(report.checks, old)
     if stale:
         _write(path, Baseline(old.entries - set(stale), old.folder, old.source))
@@ -165,7 +176,23 @@ def _path(project: Project, option: Path | None) -> Path:
     return baseline_path(project, option) or project.root / DEFAULT_NAME
 
 
+def _refuse_other(path: Path) -> None:
+    """Leave alone what nobody would take for a baseline, a damaged one included."""
+    try:
+        text = load_path(path, shown(path)).text
+    except ReadError:
+        if not path.exists():
+            return
+        text = "?"
+    if text.strip() not in ("", "{}") and '"findings"' not in text:
+        raise wrong_usage(
+            f"{shown(path)} is no baseline, and would be lost; name another file",
+            option="--baseline",
+        )
+
+
 def _checked(
+    path: Path,
     context: typer.Context,
     configs: list[str] | None,
     project: Project,
@@ -175,11 +202,15 @@ def _checked(
     """The report of a check without a baseline.
 
     Raises:
+        typer.BadParameter: the baseline would take the place of what is checked.
         typer.Exit: the answer is incomplete, and nothing is to be written.
     """
     launch: LaunchWords = context.obj
     policy = policy_of(project, judged_by(project), None, accepts=False)
     inputs, failures = gather(configs or (), launch, project, judged_by, jobs)
+    refuse_to_replace(
+        path, files_read(configs or (), inputs, failures, project), option="--baseline"
+    )
     report = make_report([item.check() for item in inputs], policy, failures)
     if not report.complete:
         typer.echo(render_concise(Report((), report.failures), unicode=False), err=True, nl=False)

@@ -16,7 +16,8 @@ from dsguard.cli.jobs import gather
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told, policy_of
-from dsguard.cli.reporting import complete_format, outputs_of, write_report
+from dsguard.cli.read_files import files_read
+from dsguard.cli.reporting import complete_format, outputs_of, refuse_to_write, write_report
 from dsguard.model.finding import Severity
 from dsguard.model.report import Check, Failure, Report
 from dsguard.model.source import Source
@@ -140,6 +141,8 @@ def check(
         inputs, failures = gather(
             configs or (), launch, project, judged_by, jobs, force_exclude=force_exclude
         )
+    read = list(files_read(configs or (), inputs, failures, project, policy.baseline))
+    refuse_to_write(outputs, contract, read)
     checks = _check_all(inputs)
     fixed: list[FixedConfig] = []
     if fix or diff:

@@ -24,9 +24,10 @@ from dsguard.cli.commands.check import exit_code
 from dsguard.cli.contracts import contract_of, write_contract
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
-from dsguard.cli.output import INCOMPLETE, complain, wrong_usage
+from dsguard.cli.output import INCOMPLETE, complain, refuse_to_replace, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.ranks import Seat, seat_of
+from dsguard.cli.read_files import files_read
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.policy import Policy, make_report
@@ -35,6 +36,7 @@ from dsguard.render.facts_table import render_facts
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.render.text import render_text
 from dsguard.settings.model import FailOn
+from dsguard.settings.project import Project
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _MOST_IN_VARIABLE = 1 << 16
@@ -120,13 +122,15 @@ def run(
         settings = replace(settings, options=ranks)
     words, variables = _split_assignments(launch.words)
     try:
-        judged = _judge(config, launch, settings, policy, limit, color, quiet)
+        judged = _judge(config, launch, project, settings, policy, limit, color, quiet)
     except typer.BadParameter:
         raise
     except Exception:
         _say(seat, f"dsguard itself failed: {traceback.format_exc(limit=-1).strip()}\n")
         judged = _Judged("", 0, False, None)
     _say(seat, judged.text)
+    if contract is not None:
+        refuse_to_replace(contract, judged.read, "--write-contract")
     if judged.code == 1:
         _say(seat, f"dsguard: not started because of the findings above: {_shown(words)}\n")
         raise typer.Exit(1)
@@ -151,18 +155,21 @@ _Writer: TypeAlias = Callable[[int | None], str]
 class _Judged(Struct, frozen=True):
     """What the check said: its text, exit code, whether it is whole.
 
-    ``contract`` is None where not exactly one pair was checked.
+    ``contract`` is None where not exactly one pair was checked. ``read`` are the files that it was
+    made from.
     """
 
     text: str
     code: int
     complete: bool
     contract: _Writer | None
+    read: tuple[Path, ...] = ()
 
 
 def _judge(
     config: str | None,
     launch: LaunchWords,
+    project: Project,
     settings: Settings,
     policy: Policy,
     fail_on: FailOn,
@@ -192,7 +199,8 @@ def _judge(
     stored = None
     if len(checks) == 1:
         stored = functools.partial(contract_of, inputs[0], checks[0])
-    return _Judged(text, code, report.complete, stored)
+    read = tuple(files_read(names, inputs, failures, project, policy.baseline))
+    return _Judged(text, code, report.complete, stored, read)
 
 
 def _environment(
