@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+_STREAM = re.compile(r"(?:/proc/\d+(?:/task/\d+)?|/dev)/fd/\d+")
+_MOST_LINKS = 40
+"""Linux follows so many links of one path."""
+
+_LONGEST_START = 40
+"""So much of a file's name begins the name of its temporary file: names end at 255 bytes."""
 
 
 class WriteError(Exception):
@@ -26,7 +39,9 @@ def rewrite(path: Path, name: str, old: str, new: str) -> None:
     """Put another text in place of the one that was read, keeping the file's mode and owner.
 
     The text goes to a temporary file in the same folder, which then takes the place of the old
-    one: whoever reads the file sees the old text or the new one, never a part.
+    one: whoever reads the file sees the old text or the new one, never a part. A file that no
+    other can stand in for, because this user may not give one its owner, group or mode, or may
+    not rename in that folder, is written to itself, and gets its old text back where that fails.
 
     Args:
         path: the file.
@@ -63,12 +78,20 @@ def rewrite(path: Path, name: str, old: str, new: str) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file of dsguard's own, new or in place of an older one, whose mode it keeps.
 
-    A symbolic link is followed; a pipe or device is written to.
+    A symbolic link is followed; a pipe, a device or an open stream (``/dev/stdout``) is written to.
 
     Raises:
         OSError: it cannot be written; an older file is left alone and nothing is left behind.
     """
+    if _is_stream(path):
+        # What is open at that number may be in the middle of a file, or a socket.
+        with os.fdopen(os.dup(int(_through_links(path).name)), "wb") as stream:
+            stream.write(text.encode("utf-8"))
+        return
     target = Path(os.path.realpath(path))
+    # Unlike Path.is_symlink, this takes a folder out of reach.
+    if os.path.islink(target):  # noqa: PTH114
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if not target.exists():
         _put(target, text, None)
     elif target.is_file():
@@ -79,27 +102,109 @@ def write_whole(path: Path, text: str) -> None:
         target.write_text(text, encoding="utf-8", newline="\n")
 
 
+def _is_stream(path: Path) -> bool:
+    """Whether a path leads to what this process has open, by ``/dev/stdout`` or ``/proc``."""
+    return _STREAM.fullmatch(str(_through_links(path))) is not None
+
+
+def _through_links(path: Path) -> Path:
+    """Where links lead, but not through the name of an open file to the file behind it."""
+    for _ in range(_MOST_LINKS):
+        path = Path(os.path.realpath(path.parent), path.name)
+        if _STREAM.fullmatch(str(path)) or not os.path.islink(path):  # noqa: PTH114
+            break
+        path = path.parent / path.readlink()
+    return path
+
+
 def _put(path: Path, text: str, state: os.stat_result | None) -> None:
+    data = text.encode("utf-8")
+    try:
+        temporary = _temporary(path, data, state)
+    except PermissionError:  # nothing new may be made in that folder
+        if state is None:
+            raise
+        temporary = None
+    if temporary is None:
+        _write_over(path, data)
+        return
+    try:
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        # A file that is mounted into a container, and one of somebody else in a folder like /tmp.
+        if state is None or not (error.errno == errno.EBUSY or isinstance(error, PermissionError)):
+            raise
+        _write_over(path, data)
+
+
+def _temporary(path: Path, data: bytes, state: os.stat_result | None) -> Path | None:
+    """A file beside another one that can take its place; None where this user can make none.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
     import tempfile  # it takes random numbers with it, and most runs write nothing
 
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    start = f".{path.name[:_LONGEST_START]}."
+    handle, name = tempfile.mkstemp(prefix=start, dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if state is None:
             temporary.chmod(0o666 & ~_umask())
-        else:
-            with suppress(OSError, AttributeError):  # only the owner of all files may do it
-                os.chown(temporary, state.st_uid, state.st_gid)
-            temporary.chmod(stat.S_IMODE(state.st_mode))
-        temporary.replace(path)
+        elif not _made_alike(temporary, state):
+            temporary.unlink()
+            return None
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+    return temporary
+
+
+def _made_alike(file: Path, state: os.stat_result) -> bool:
+    """Give a file the owner, group and mode of another; False where this user may not."""
+    if hasattr(os, "chown") and _owners(file.stat()) != _owners(state):
+        with suppress(OSError):
+            os.chown(file, *_owners(state))
+    file.chmod(stat.S_IMODE(state.st_mode))
+    now = file.stat()
+    return (_owners(now), now.st_mode) == (_owners(state), state.st_mode)
+
+
+def _owners(state: os.stat_result) -> tuple[int, int]:
+    return state.st_uid, state.st_gid
+
+
+def _write_over(path: Path, data: bytes) -> None:
+    """Write to the file itself; what was there is there again where that fails.
+
+    Raises:
+        OSError: it fails.
+    """
+    with path.open("r+b") as file:
+        old = file.read()
+        try:
+            _fill(file, data)
+        except BaseException:
+            with suppress(OSError):  # it lies on the disk already, and needs no new room
+                _fill(file, old)
+            raise
+
+
+def _fill(file: BinaryIO, data: bytes) -> None:
+    handle = file.fileno()
+    os.lseek(handle, 0, os.SEEK_SET)
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+    os.ftruncate(handle, len(data))
+    os.fsync(handle)
 
 
 def _umask() -> int:
