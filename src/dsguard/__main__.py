@@ -10,11 +10,24 @@ from contextlib import suppress
 _GARBAGE = (200_000, 50)
 """So many new objects are worth a look for garbage, and so many looks one at older objects."""
 
+_INTERRUPTED = 130
+"""Exit code of a shell for a program that Ctrl-C has ended."""
+
 
 def main() -> None:
     """Run the program on ``sys.argv`` and exit with its code."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # before the program is there, which exits with the same
+        sys.exit(_INTERRUPTED)
+
+
+def _run() -> None:
     # What is imported is no garbage, and looking for it is a tenth of a cold start.
     gc.set_threshold(*_GARBAGE)
+    from dsguard.cli.streams import guard_streams
+
+    guard_streams()
     from dsguard.cli.app import main
 
     try:

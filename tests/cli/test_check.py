@@ -212,14 +212,6 @@ def test_closed_standard_input(dsguard: Dsguard, monkeypatch: pytest.MonkeyPatch
     assert (outcome.code, outcome.out.splitlines()[0]) == (3, "error: <stdin>: is closed")
 
 
-def test_closed_standard_output(
-    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dsguard.cli.output.sys", SimpleNamespace(stdout=None))
-    outcome = dsguard("check ds_config.json", folder)
-    assert (outcome.code, outcome.err) == (3, "Error: standard output is closed\n")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is a device of Linux")
 @pytest.mark.parametrize("arguments", ["check ds_config.json", "rules", "schema"])
 def test_an_answer_that_cannot_be_written(folder: Path, arguments: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dsguard.__main__ import main as start_of_program
 from dsguard.cli import app
 from tests.conftest import Dsguard
 from tests.records.made import header, step, summary, write
@@ -210,3 +211,60 @@ def test_everything_is_written_before_the_end(folder: Path, command: str) -> Non
         done = start(command, folder, stdout=file)
     assert done.returncode == 0
     assert into.read_text().endswith("\n")
+
+
+CLOSED = "Error: cannot write to standard output: it is closed\n"
+
+
+@pytest.mark.parametrize("line", ["check bad.json", "--version", "--help", "check -h", "rules"])
+def test_a_closed_standard_output(folder: Path, line: str) -> None:
+    """Nobody has got the answer, and nothing else would say so."""
+    words = ["sh", "-c", f"{shlex.quote(sys.executable)} -m dsguard {line} >&-"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, CLOSED)
+
+
+@pytest.mark.parametrize("stream", ["2>/dev/full", "2>&-", "2>&1 | sleep 0"])
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("check --nosuch", 2),
+        ("diff missing.json other.json", 3),
+        ("check - --fix < fix.json", 0),
+        ("check - --fix < bad.json", 1),
+        ("check fix.json --diff", 1),
+        ("server < /dev/null > /dev/null", 0),
+        ("run -- sh -c 'exit 7'", 7),
+        ("-h", 0),
+        ("--version", 0),
+    ],
+)
+def test_standard_error_that_takes_nothing(folder: Path, line: str, code: int, stream: str) -> None:
+    """What is said beside the answer changes no exit code, and nor does a reader that goes away."""
+    if "full" in stream and not Path("/dev/full").exists():
+        pytest.skip("/dev/full is a device of Linux")
+    ours = f"{shlex.quote(sys.executable)} -m dsguard {line}"
+    before, pipe, after = stream.partition(" | ")
+    command = f"{{ {ours}; }} {before}; echo $? > code"
+    command = f"({command}){pipe}{after}" if pipe else command
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (folder / "code").read_text() == f"{code}\n"
+    if "fix.json" in line and "--fix" in line and not pipe:
+        assert "offload_optimizer" in done.stdout
+
+
+def test_ctrl_c_before_the_program_is_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Loading it takes a moment, in which a traceback would be shown."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dsguard.cli.streams.guard_streams", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        start_of_program()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == ""

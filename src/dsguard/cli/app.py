@@ -84,11 +84,10 @@ def main() -> None:
         app(wanted)(args=arguments, obj=launch, prog_name="dsguard")
     except Exception as error:  # 1, which Python would exit with, says that an error was found
         from dsguard.checking import FAULT, crashed
-        from dsguard.cli.output import INCOMPLETE, complain, leave_stdout
+        from dsguard.cli.output import INCOMPLETE, complain, no_answer
 
-        if isinstance(error, OSError):
-            leave_stdout()
-            complain(str(error))
+        if isinstance(error, OSError) and error.filename is None:
+            no_answer(error)
         else:
             complain(f"dsguard {crashed(error)}", f"{FAULT}: please report it with the command")
         sys.exit(INCOMPLETE)

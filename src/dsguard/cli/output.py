@@ -89,9 +89,13 @@ def write_page(path: Path, page: str, read: Iterable[Path]) -> None:
     typer.echo(f"wrote {visible(str(path), unicode=True)}", err=True)
 
 
-def leave_stdout() -> None:
-    """Write no more there: what is left in its buffer cannot be written at exit either."""
+def no_answer(error: OSError) -> None:
+    """Say that an answer cannot be written, and write no more there.
+
+    What is left in the buffer of standard output cannot be written at exit either.
+    """
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    complain(f"cannot write to standard output: {error.strerror or type(error).__name__}")
 
 
 def end_unwritten(path: Path, error: OSError, option: str) -> NoReturn:
@@ -114,15 +118,8 @@ _NO_PLACE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, Permissio
 @contextmanager
 def _told() -> Iterator[None]:
     """Say that an answer cannot be written: exit code 1 would say that an error was found."""
-    if sys.stdout is None:  # closed by the caller, as `>&-` does
-        complain("standard output is closed")
-        raise typer.Exit(INCOMPLETE)
     try:
         yield
     except OSError as error:
-        leave_stdout()
-        if isinstance(error, BrokenPipeError):
-            return  # the reader has seen enough; the exit code and the files are still owed
-        reason = error.strerror or type(error).__name__
-        complain(f"cannot write to standard output: {reason}")
+        no_answer(error)
         raise typer.Exit(INCOMPLETE) from None

@@ -33,7 +33,7 @@ from dsguard.model.fact import Origin, OriginKind
 from dsguard.policy import Policy, make_report
 from dsguard.render.characters import visible
 from dsguard.render.facts_table import render_facts
-from dsguard.render.stream import ColorChoice, Look, look_of
+from dsguard.render.stream import ColorChoice, look_of
 from dsguard.render.text import render_text
 from dsguard.settings.model import FailOn
 from dsguard.settings.project import Project
@@ -180,9 +180,7 @@ def _judge(
     inputs, failures = collect(names, launch.command(), settings)
     checks = [item.check() for item in inputs]
     report = make_report(checks, policy, failures)
-    look = Look(False, True, None)
-    if sys.stderr is not None:  # not closed by the caller, as `2>&-` does
-        look = look_of(sys.stderr, os.environ, color)
+    look = look_of(sys.stderr, os.environ, color)
     text = ""
     if not quiet:
         for check in checks:
@@ -239,16 +237,10 @@ def _split_assignments(words: tuple[str, ...]) -> tuple[list[str], dict[str, str
 
 
 def _say(seat: Seat | None, text: str) -> None:
-    """Speak on standard error; of many ranks the first one speaks.
-
-    A full disk under the log silences dsguard and stops no launch.
-    """
-    if text and (seat is None or seat.rank == 0) and sys.stderr is not None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except OSError:
-            sys.stderr = None  # what is left in its buffer cannot be written later either
+    """Speak on standard error; of many ranks the first one speaks."""
+    if text and (seat is None or seat.rank == 0):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _shown(words: list[str]) -> str:
@@ -259,8 +251,7 @@ def _shown(words: list[str]) -> str:
 def _become(words: list[str], environ: dict[str, str]) -> NoReturn:
     """Replace this process by the command: its signals, exit code and streams are its own."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+        stream.flush()
     if os.name == "nt":  # there exec returns to the caller's shell at once
         sys.exit(subprocess.run(words, env=environ, check=False).returncode)
     # Python ignores these two, and an ignored signal stays ignored over exec.
