@@ -194,6 +194,23 @@ def test_a_diff_writes_nothing_and_patch_takes_it(dsguard: Dsguard, config: Path
     assert config.read_text(encoding="utf-8") == UNSAFE
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="patch is not on this machine")
+@pytest.mark.parametrize("end", ["\f", "\v", "\x85", "\u2028", "\x1c", "\r", "\r\n"])
+def test_patch_takes_what_only_python_takes_for_the_end_of_a_line(
+    dsguard: Dsguard, config: Path, end: str
+) -> None:
+    text = CONFIG.replace("// ours", f"// ours{end} ").replace("# per GPU", f"# per{end}# GPU")
+    config.write_text(text, encoding="utf-8", newline="")
+    (config.parent / "fixed.json").write_text(text, encoding="utf-8", newline="")
+    dsguard("check fixed.json --target 0.19.8 --fix --unsafe-fixes", config.parent)
+    outcome = dsguard(f"{CHECK} --diff --unsafe-fixes", config.parent)
+    subprocess.run(["patch", "-s", "--binary", "ds.json"], input=outcome.out.encode(), check=True,
+                   cwd=config.parent)  # fmt: skip
+    fixed = (config.parent / "fixed.json").read_bytes()
+    assert b"clipping" in fixed
+    assert config.read_bytes() == fixed
+
+
 def test_a_diff_without_a_difference(dsguard: Dsguard, config: Path) -> None:
     config.write_text(UNSAFE, encoding="utf-8")
     outcome = dsguard(f"{CHECK} --diff", config.parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -52,8 +53,9 @@ class FixedConfig(Struct, frozen=True):
         On a terminal the lines of the file are made safe to show, and are for reading only.
         """
         lines = difflib.unified_diff(
-            self.old.text.splitlines(keepends=True),
-            self.new.text.splitlines(keepends=True),
+            # Lines end where patch ends them: str.splitlines knows eight more ends.
+            list(StringIO(self.old.text, newline="\n")),
+            list(StringIO(self.new.text, newline="\n")),
             visible(self.old.name, unicode=True),
             visible(self.new.name, unicode=True),
         )
