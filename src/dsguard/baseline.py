@@ -72,7 +72,7 @@ class Baseline(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The baseline as a file holds it: sorted, one entry a line, so that merges are easy."""
-        lines = [json.dumps(entry._asdict(), ensure_ascii=False) for entry in sorted(self.entries)]
+        lines = [_json(entry._asdict()) for entry in sorted(self.entries)]
         body = ",\n  ".join(lines)
         listed = f"[\n  {body}\n ]" if lines else "[]"
         return f'{{"version": 1, "findings": {listed}}}\n'
@@ -176,7 +176,7 @@ def _stale(entry: Entry, baseline: Baseline) -> Finding:
 
 def _place(entry: Entry, source: Source) -> Location:
     """Where an entry stands: on a line of its own, unless the file was written by hand."""
-    words = [json.dumps(word, ensure_ascii=False) for word in entry]
+    words = [_json(word) for word in entry]
     start = 0
     for line in source.text.splitlines(keepends=True):
         if all(word in line for word in words):
@@ -184,6 +184,16 @@ def _place(entry: Entry, source: Source) -> Location:
             return Location(source, Span(begin, begin + len(line.strip().rstrip(","))))
         start += len(line)
     return Location(source, Span(0, min(1, len(source.text))))
+
+
+def _json(data: str | dict[str, str]) -> str:
+    """JSON that UTF-8 can hold: a file name need not be text."""
+    text = json.dumps(data, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(data)
+    return text
 
 
 def _counts_always(rule: str, locked: Collection[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,23 @@ def test_force(dsguard: Dsguard, folder: Path) -> None:
     dsguard("baseline create configs --baseline b.json --force", folder)
     assert (folder / "b.json").read_text() == BASELINE
     assert (folder / "b.json").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of Unix are bytes")
+def test_a_file_name_that_is_no_text(dsguard: Dsguard, folder: Path) -> None:
+    name = os.fsdecode(b"d\xff\xc3\xa9.json")
+    try:
+        (folder / "configs" / name).write_text(CONFIG)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert dsguard("baseline create configs", folder).code == 0
+    kept = (folder / "dsguard-baseline.json").read_text(encoding="utf-8")
+    assert '"configs/d\\udcff\\u00e9.json"' in kept
+    assert kept.startswith(BASELINE[:40])
+    assert found(dsguard, "check configs --baseline dsguard-baseline.json", folder) == ([], 4)
+    assert "d\\udcff" in dsguard("baseline show", folder).out
+    (folder / "configs" / name).write_text('{"train_micro_batch_size_per_gpu": 4}')
+    rules, accepted = found(dsguard, "check configs --baseline dsguard-baseline.json", folder)
+    assert (rules.count("stale-baseline"), accepted) == (2, 2)
+    assert "2 stale, 2 entries left" in dsguard("baseline prune configs", folder).out
+    assert (folder / "dsguard-baseline.json").read_text(encoding="utf-8") == BASELINE
