@@ -204,6 +204,26 @@ def test_folders_deeper_than_python_calls(dsguard: Dsguard, folder: Path, deep: 
     assert configs == [str((deep / "ds.json").relative_to(folder)), "ds.json"]
 
 
+def test_a_folder_that_no_path_reaches(dsguard: Dsguard, folder: Path) -> None:
+    """Something may lie in it, so the answer is not whole."""
+    here, name = Path.cwd(), "n" * 200
+    os.chdir(folder)
+    for _ in range(25):
+        Path(name).mkdir()
+        os.chdir(name)
+    Path("ds.json").write_text('{"train_micro_batch_size_per_gpu": 0}')
+    os.chdir(here)
+    try:
+        outcome = dsguard("check . -o json", folder)
+    finally:
+        os.chdir(here)
+        subprocess.run(["rm", "-rf", str(folder / name)], check=True)
+    assert outcome.code == 3
+    assert [one["message"] for one in json.loads(outcome.out)["failures"]] == [
+        "lies deeper than a path can say"
+    ]
+
+
 PLANTED = {
     "run.sh": "touch planted; X=$(touch planted) deepspeed --num_gpus $(touch planted) train.py "
     "--deepspeed_config `touch planted; echo ds.json` $((planted[$(touch planted)]))\n",

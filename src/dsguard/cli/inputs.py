@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
@@ -198,12 +199,11 @@ def _found_below(
             found = _config_found(path, folder, launch, settings)
             if found is not None:
                 yield found
-    for path in closed:
-        yield Failure(str(path), *CLOSED)
+    yield from closed
 
 
-def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Path]]:
-    """Configs and scripts by their names, and the folders that may not be looked into, in order.
+def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Failure]]:
+    """Configs and scripts by their names, and the folders that cannot be looked into, in order.
 
     Links to folders are not followed.
 
@@ -212,7 +212,7 @@ def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Path]]:
     """
     suffixes = (*_CONFIG_SUFFIXES, *SCRIPT_SUFFIXES)
     folders, found = [folder], list[Path]()
-    closed: list[Path] = []
+    closed: list[Failure] = []
     while folders:
         here = folders.pop()
         try:
@@ -222,17 +222,25 @@ def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Path]]:
                         found.append(Path(entry.path))
                     elif not entry.name.startswith(".") and entry.name not in _SKIPPED:
                         folders.append(Path(entry.path))
-        except PermissionError:
-            if not exclude.match(str(here)):
-                closed.append(here)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             continue  # it has gone meanwhile
+        except OSError as error:
+            if not exclude.match(str(here)):
+                closed.append(Failure(str(here), *_why_closed(error)))
     files = sorted(
         path
         for path in found
         if path.suffix in suffixes and not exclude.match(str(path)) and not _is_folder(path)
     )
-    return files, sorted(closed)
+    return files, sorted(closed, key=lambda failure: failure.subject)
+
+
+def _why_closed(error: OSError) -> tuple[str, str]:
+    if isinstance(error, PermissionError):
+        return CLOSED
+    if error.errno == errno.ENAMETOOLONG:
+        return "lies deeper than a path can say", "run dsguard in a folder nearer to it"
+    return f"cannot be read: {error.strerror or error}", ""
 
 
 def _refuse_to_leave(path: Path, folder: Path) -> None:
