@@ -62,6 +62,14 @@ def test_paths_and_options(folder: Path) -> None:
     assert (code, out.count("::error")) == (0, 1)
 
 
+def test_options_on_several_lines(folder: Path) -> None:
+    args = "--fail-on never\n\n  --target\n0.19.8\n"
+    code, out = check(folder, paths="a b.json", args=args)
+    assert (code, out.count("::error")) == (0, 1)
+    code, out = check(folder, paths="a b.json", args="--fail-on never\n--strict-typo")
+    assert (code, "--strict-typo" in out) == (2, True)
+
+
 def test_a_launch(folder: Path) -> None:
     launch = "deepspeed --num_gpus 2 train.py --batch_size 1 --deepspeed_config good/ds.json"
     code, out = check(folder, paths="", launch=launch)

@@ -255,6 +255,24 @@ def test_standard_error_that_takes_nothing(folder: Path, line: str, code: int, s
         assert "offload_optimizer" in done.stdout
 
 
+@pytest.mark.parametrize(("closed", "name"), [("<&-", "input"), (">&-", "output")])
+def test_a_server_without_an_editor(folder: Path, closed: str, name: str) -> None:
+    pytest.importorskip("pygls", reason="the language server needs pygls")
+    words = ["sh", "-c", f"{shlex.quote(sys.executable)} -m dsguard server {closed}"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    said = f"Error: standard {name} is closed, over which an editor speaks\n"
+    assert (done.returncode, done.stderr) == (3, said)
+
+
+def test_a_server_without_its_library(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dsguard.cli.commands.server.find_spec", lambda name: None)
+    outcome = dsguard("server", folder)
+    said = "Error: dsguard server needs pygls\n  help: pip install 'dsguard[lsp]'\n"
+    assert (outcome.code, outcome.err) == (3, said)
+
+
 def test_ctrl_c_before_the_program_is_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
+from typing import TextIO
 
-import typer
-
-from dsguard.cli.output import complain
-
-NEEDED = "the language server needs pygls: pip install 'dsguard[lsp]'"
+from dsguard.cli.output import fail
 
 
 def server() -> None:
@@ -18,8 +16,17 @@ def server() -> None:
     output. Needs dsguard[lsp].
     """
     if find_spec("pygls") is None:
-        complain(NEEDED)
-        raise typer.Exit(2)
+        fail("dsguard server needs pygls", "pip install 'dsguard[lsp]'")
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
+        if not _is_open(stream):
+            fail(f"standard {name} is closed, over which an editor speaks")
     from dsguard.server.language_server import make_server
 
     make_server().start_io()
+
+
+def _is_open(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.fileno() >= 0
+    except (OSError, ValueError):
+        return False
