@@ -16,6 +16,7 @@ from dsguard.facts.resolve import Options, resolve
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.environ import NO_ENVIRON, Environ
+from dsguard.launch.secrets import line_without_secrets
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
@@ -103,7 +104,7 @@ def check_source(
         findings = (_crash(shown, "the resolution of facts", error),)
     return Check(
         config=source.name if source is not None else None,
-        launch=launch.command.line if launch is not None else None,
+        launch=line_without_secrets(launch.command) if launch is not None else None,
         target=settings.target,
         facts=facts,
         findings=findings,
