@@ -293,3 +293,38 @@ def test_ten_ranks_starting_at_once(tmp_path: Path) -> None:
     assert {rank.returncode for rank in ranks} == {0}
     assert json.loads(kept.read_text())["contract"] == 1
     assert {path.name for path in tmp_path.iterdir()} == {kept.name, "job"}
+
+
+def script(path: Path, text: bytes) -> None:
+    path.write_bytes(text)
+    path.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="scripts of Unix")
+def test_a_script_without_an_interpreter_is_one_for_sh(tmp_path: Path) -> None:
+    """As shells take it; what is no text is no script."""
+    script(tmp_path / "plain", b'echo "$1" "$#"; exit 7\n')
+    script(tmp_path / "binary", b"\x01\0\n")
+    done = start("run -q -- ./plain 'a b' c", tmp_path)
+    assert (done.returncode, done.stdout) == (7, b"a b 2\n")
+    done = start(f"run -q -- PATH={tmp_path} plain x", tmp_path)
+    assert (done.returncode, done.stdout) == (7, b"x 1\n")
+    assert start("run -q -- ./binary", tmp_path).returncode == 126
+
+
+@pytest.mark.skipif(os.name == "nt", reason="scripts of Unix")
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (
+            b"#!/bin/sh\r\n",
+            "is for '/bin/sh\\r', which is not there\n  help: its lines end as on W",
+        ),
+        (b"#! /no/such -x\n", "is for '/no/such -x', which is not there\n  help: name one that is"),
+    ],
+)
+def test_an_interpreter_that_is_not_there(tmp_path: Path, first: bytes, said: str) -> None:
+    script(tmp_path / "w.sh", first + b"exit 0\n")
+    done = start("run -q -- ./w.sh", tmp_path)
+    assert done.returncode == 127
+    assert f"Error: ./w.sh {said}" in done.stderr.decode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +33,7 @@ from dsguard.cli.read_files import files_read
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.policy import Policy, make_report
+from dsguard.reading.load import open_without_waiting
 from dsguard.render.characters import visible
 from dsguard.render.facts_table import render_facts
 from dsguard.render.stream import ColorChoice, look_of
@@ -41,6 +44,9 @@ from dsguard.settings.project import Project
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _MOST_IN_VARIABLE = 1 << 16
 """Linux starts no program with a variable of 128 KiB (MAX_ARG_STRLEN), and all share 2 MiB."""
+
+_MOST_OF_FIRST_LINE = 256
+"""Linux reads so much of a script to find its interpreter."""
 
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 """Exit codes of a shell for a command that is not there, or may not be run."""
@@ -259,11 +265,41 @@ def _become(words: list[str], environ: dict[str, str]) -> NoReturn:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
-        os.execvpe(words[0], words, environ)
+        try:
+            os.execvpe(words[0], words, environ)
+        except OSError as error:
+            file = shutil.which(words[0], path=environ.get("PATH", os.defpath))
+            if error.errno != errno.ENOEXEC or file is None or b"\0" in _first_line(file):
+                raise
+            # A script that names no interpreter is one for sh, as shells take it.
+            os.execve("/bin/sh", ["sh", file, *words[1:]], environ)
     except FileNotFoundError:
-        complain(f"there is no command {words[0]}")
+        complain(*_not_found(words[0], environ))
         raise typer.Exit(_NOT_FOUND) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         complain(f"cannot start {words[0]}: {reason}")
         raise typer.Exit(_NOT_EXECUTABLE) from None
+
+
+def _not_found(command: str, environ: dict[str, str]) -> tuple[str, str]:
+    """Why a command cannot be found, and the way out: it, or what is to run it."""
+    file = shutil.which(command, path=environ.get("PATH", os.defpath))
+    if file is None:
+        return f"there is no command {command}", ""
+    line = _first_line(file)
+    if not line.startswith(b"#!"):
+        return f"{command} needs a loader or library that is not there", ""
+    named = line[2:].strip(b" \t")
+    help = "name one that is installed in the first line of the file"
+    if named.endswith(b"\r"):
+        help = "its lines end as on Windows: save it with the line ends of Unix"
+    return f"{command} is for {os.fsdecode(named)!r}, which is not there", help
+
+
+def _first_line(file: str) -> bytes:
+    try:
+        with open_without_waiting(Path(file)) as opened:
+            return opened.read(_MOST_OF_FIRST_LINE).partition(b"\n")[0]
+    except OSError:
+        return b""
