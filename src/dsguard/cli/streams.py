@@ -26,24 +26,27 @@ class _Answer(io.FileIO):
 
     failed = False
 
-    def write(self, data: Buffer, /) -> int | None:
+    def write(self, data: Buffer, /) -> int:
         if self.failed:
             return _size(data)
         try:
-            return super().write(data)
+            written = super().write(data)
+            if written is None:  # nobody waits for this stream, and it is full
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         except BrokenPipeError:
             return _size(data)  # the exit code and the files are still owed
         except OSError:
             self.failed = True
             raise
+        return written
 
 
 class _Aside(io.FileIO):
     """Standard error: what cannot be said there changes neither the answer nor the exit code."""
 
-    def write(self, data: Buffer, /) -> int | None:
+    def write(self, data: Buffer, /) -> int:
         try:
-            return super().write(data)
+            return super().write(data) or _size(data)
         except OSError:
             return _size(data)
 
@@ -100,7 +103,7 @@ def _text(raw: io.RawIOBase, like: TextIO | None) -> TextIO:
         io.BufferedWriter(raw),
         encoding=like.encoding if like is not None else "utf-8",
         errors=like.errors if like is not None else "backslashreplace",
-        line_buffering=like is not None and like.line_buffering,
+        line_buffering=like is not None and bool(like.line_buffering),
         write_through=isinstance(like, io.TextIOWrapper) and like.write_through,
     )
 
