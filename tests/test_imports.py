@@ -89,7 +89,7 @@ NOT_OF_THE_STORY = {
             LAUNCH,
             {
                 *("arguments", "call", "options", "prefixes", "read", "scan", "scan_argparse"),
-                *("jobs", "jobs.find", "launchers", "launchers.torchrun"),
+                *("secrets", "jobs", "jobs.find", "launchers", "launchers.torchrun"),
             },
             NOT_OF_THE_STORY,
         ),

@@ -16,7 +16,6 @@ from dsguard.facts.resolve import Options, resolve
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.environ import NO_ENVIRON, Environ
-from dsguard.launch.secrets import line_without_secrets
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
@@ -104,7 +103,7 @@ def check_source(
         findings = (_crash(shown, "the resolution of facts", error),)
     return Check(
         config=source.name if source is not None else None,
-        launch=line_without_secrets(launch.command) if launch is not None else None,
+        launch=_line(launch) if launch is not None else None,
         target=settings.target,
         facts=facts,
         findings=findings,
@@ -112,6 +111,13 @@ def check_source(
         directives=directives,
         judged=judged,
     )
+
+
+def _line(launch: LaunchContext) -> str:
+    # Imported where there is a launch: a config alone needs none of it.
+    from dsguard.launch.secrets import line_without_secrets
+
+    return line_without_secrets(launch.command)
 
 
 def _as_changed(
