@@ -264,15 +264,6 @@ def test_a_server_without_an_editor(folder: Path, closed: str, name: str) -> Non
     assert (done.returncode, done.stderr) == (3, said)
 
 
-def test_a_server_without_its_library(
-    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dsguard.cli.commands.server.find_spec", lambda name: None)
-    outcome = dsguard("server", folder)
-    said = "Error: dsguard server needs pygls\n  help: pip install 'dsguard[lsp]'\n"
-    assert (outcome.code, outcome.err) == (3, said)
-
-
 def test_ctrl_c_before_the_program_is_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

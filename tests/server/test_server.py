@@ -228,5 +228,5 @@ def test_without_pygls_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("dsguard.cli.commands.server.find_spec", lambda name: None)
     outcome = dsguard("server")
-    assert (outcome.code, outcome.out) == (2, "")
+    assert (outcome.code, outcome.out) == (3, "")
     assert "pip install 'dsguard[lsp]'" in outcome.err
