@@ -26,13 +26,24 @@ def yaml_comments(document: Document) -> list[Span]:
 
 
 def python_comments(source: Source) -> list[Span]:
-    """The comments of a Python file, up to where Python could not read on."""
+    """The comments of a Python file, up to where Python could not read on.
+
+    Python ends lines at a lone carriage return too, which :class:`Source` does not.
+    """
+    lines = io.StringIO(source.text, newline="")
+    starts = [0]
+
+    def read_line() -> str:
+        line = lines.readline()
+        starts.append(starts[-1] + len(line))
+        return line
+
     found: list[Span] = []
     try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text, newline="").readline):
+        for token in tokenize.generate_tokens(read_line):
             if token.type == tokenize.COMMENT:
                 line, column = token.start
-                start = source.start_of(line) + column
+                start = starts[line - 1] + column
                 found.append(Span(start, start + len(token.string)))
     except (tokenize.TokenError, SyntaxError):
         pass
