@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _SWITCHES = {"store_true": True, "store_false": False}
 _SILENT = frozenset({"help"})
+_MOST_INHERITED = 20_000
+"""How many arguments are taken over from ``parents``, which double with every parser."""
 
 
 def add_argument(
@@ -146,6 +148,10 @@ def new_parser(
     parents = keywords.get("parents")
     for parent in members_of(parents) or ():
         if isinstance(parent, Parser):
+            reading.inherited += len(parent.declarations)
+            if reading.inherited > _MOST_INHERITED:
+                reading.gap("parsers have more parents than are followed", module, node)
+                break
             parser.declarations.extend(parent.declarations)
             parser.defaults.update(parent.defaults)
         else:

@@ -24,6 +24,9 @@ class Declarations:
     def __iter__(self) -> Iterator[Declaration]:
         return iter(self._all.values())
 
+    def __len__(self) -> int:
+        return len(self._all)
+
     def add(self, declaration: Declaration) -> None:
         """Put one at the end; its flags now mean it."""
         self._all[self._next] = declaration

@@ -13,10 +13,11 @@ from dsguard.script.loop import operators
 from dsguard.script.loop.dicts import written_dict
 from dsguard.script.loop.methods import Methods, item
 from dsguard.script.loop.operators import boolean, compare, conditions, negated
-from dsguard.script.loop.values import Batch, Derived, Rank, Remainder, Test
+from dsguard.script.loop.values import Batch, Derived, Dict, Rank, Remainder, Test
 from dsguard.script.module import LocalModule
 from dsguard.script.objects import (
     COMPUTED,
+    LONGEST_NAME,
     App,
     Class,
     External,
@@ -57,6 +58,7 @@ class Expressions:
         self._notes = notes
         self._methods = Methods(notes)
         self._depth = 0
+        self._bodies: dict[ast.ClassDef, dict[str, list[ast.stmt]]] = {}
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Value:
         """What the expression stands for; Unreadable where only a run could tell."""
@@ -75,6 +77,8 @@ class Expressions:
     def attribute(self, value: Value, name: str) -> Value:
         """What ``value.name`` stands for."""
         if isinstance(value, External):
+            if len(value.name) > LONGEST_NAME:
+                return COMPUTED
             path = f"{value.name}.{name}"
             return self._loaded(path) or External(path)
         if isinstance(value, LocalModule):
@@ -106,9 +110,15 @@ class Expressions:
         for base in of.lineage():
             if isinstance(base, External):
                 break
-            if isinstance(base, Class) and name in (body := _class_names(base)):
+            if isinstance(base, Class) and name in (body := self._names_of(base)):
                 return self._class_attribute(base, body[name], name, bound)
         return Unreadable(f"{name} is not set where the class {of.node.name} is written")
+
+    def _names_of(self, of: Class) -> dict[str, list[ast.stmt]]:
+        """The statements of a class body by name, put together once."""
+        if of.node not in self._bodies:
+            self._bodies[of.node] = _class_names(of.node)
+        return self._bodies[of.node]
 
     def _class_attribute(
         self, of: Class, statements: list[ast.stmt], name: str, bound: Value
@@ -131,8 +141,18 @@ class Expressions:
                 return Unreadable(f"{name} is a member of an Enum")
         value = getattr(statement, "value", None)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and value is not None:
-            return self.evaluate(value, of.scope)
+            return self._set_in_class(of, name, value)
         return Unreadable(f"{name} has no value in the class {of.node.name}")
+
+    def _set_in_class(self, of: Class, name: str, node: ast.expr) -> Value:
+        """What a class body sets a name to, which Python evaluates once, too."""
+        if name not in of.attributes:
+            of.attributes[name] = Unreadable(f"{name} is set to something made of it")
+            value = self.evaluate(node, of.scope)
+            if isinstance(value, Dict):
+                value.kept = True
+            of.attributes[name] = value
+        return of.attributes[name]
 
     def _evaluate(self, node: ast.expr, scope: Scope) -> Value:
         if isinstance(node, ast.Constant):
@@ -321,10 +341,10 @@ def _few(members: Iterable[object]) -> bool:
     return count <= _MOST_MEMBERS
 
 
-def _class_names(of: Class) -> dict[str, list[ast.stmt]]:
+def _class_names(node: ast.ClassDef) -> dict[str, list[ast.stmt]]:
     """The statements of a class body that give each name a value."""
     names: dict[str, list[ast.stmt]] = {}
-    for statement in of.node.body:
+    for statement in node.body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.setdefault(statement.name, []).append(statement)
         elif isinstance(statement, ast.Assign):

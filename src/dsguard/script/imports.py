@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dsguard.model.source import Source
 from dsguard.script.module import LocalModule
-from dsguard.script.objects import External, Value
+from dsguard.script.objects import COMPUTED, LONGEST_NAME, External, Value
 from dsguard.script.syntax import UnreadableTextError
 from dsguard.script.training_arguments import FRAMEWORK_CLASSES
 
@@ -86,6 +86,8 @@ class Imports:
         found = local.scope.find(name) if local is not None else None
         if found is not None:
             return found
+        if origin and len(origin) > LONGEST_NAME:
+            return COMPUTED
         path = f"{origin}.{name}" if origin else name
         return self._module(path, module) or External(path)
 

@@ -52,7 +52,7 @@ from dsguard.script.objects import (
     members_of,
     truth,
 )
-from dsguard.script.scope import Names, Scope, merged, stored_names
+from dsguard.script.scope import Part, Scope, stored_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 _MOST_STATEMENTS = 300_000
 _DEEPEST_CALL = 8
 _DEEPEST_BLOCK = 60
+_MOST_SKIPS = 100
+"""How many ``if x: return`` of one block are told apart; further ones are one that says nothing."""
 _MOST_CALLS = 40
 """How often one function is followed with values of its own."""
 
@@ -220,6 +222,7 @@ class Interpreter:
         before = self.reading.doubt
         around = self.reading.loop.blocks
         depth = len(around)
+        skips = 0
         try:
             for statement in statements:
                 self._statements += 1
@@ -231,7 +234,11 @@ class Interpreter:
                     if _may_leave(statement):
                         self.reading.doubt = self.reading.doubt or _CONDITION
                     if rest is not None:
-                        around.append(rest)
+                        skips += 1
+                        if skips > _MOST_SKIPS:
+                            around[-1] = branch_of(statement, scope.module, object())
+                        else:
+                            around.append(rest)
                 else:
                     self._statement(statement, scope)
         finally:
@@ -392,17 +399,33 @@ class Interpreter:
 
     def _branches(self, bodies: list[list[ast.stmt]], blocks: list[Block], scope: Scope) -> None:
         """Follow every branch from the same start; what they leave differently is not known."""
-        names = {name for body in bodies for name in stored_names(body)}
-        before = _part(scope.names, names)
-        outcomes: list[Names] = []
         with self._in_doubt(_CONDITION):
-            for body, block in zip(bodies, blocks, strict=True):
-                _restore(scope.names, names, before)
-                with self.reading.loop.inside(block):
-                    self._block(body, scope)
-                if not (body and isinstance(body[-1], _ENDS)):
-                    outcomes.append(_part(scope.names, names))
-        _restore(scope.names, names, merged(outcomes) if outcomes else before)
+            scope.join(self._outcomes([(body, None) for body in bodies], blocks, scope))
+
+    def _outcomes(
+        self,
+        branches: Sequence[tuple[list[ast.stmt], str | None]],
+        blocks: Sequence[Block],
+        scope: Scope,
+    ) -> list[Part]:
+        """What the branches that go on leave of the names that they store.
+
+        A branch is its statements and the name of the error that it handles.
+        """
+        stores = [dict.fromkeys(stored_names(body)) for body, _ in branches]
+        outcomes: list[Part] = []
+        for (body, error), own, block in zip(branches, stores, blocks, strict=True):
+            if "*" in own:  # an import of all that a module holds may bind any name
+                own = {name: None for names in stores for name in names}
+            before = scope.part([*own, error] if error else own)
+            if error:
+                scope.bind(error, COMPUTED)
+            with self.reading.loop.inside(block):
+                self._block(body, scope)
+            if not (body and isinstance(body[-1], _ENDS)):
+                outcomes.append(scope.part(before))
+            scope.restore(before)
+        return outcomes
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> None:
         over = self.expressions.evaluate(
@@ -428,25 +451,20 @@ class Interpreter:
 
     def _try(self, node: ast.Try, scope: Scope) -> None:
         """The body counts; what a handler leaves otherwise is not known afterwards."""
-        bodies = [node.body, node.orelse, *(handler.body for handler in node.handlers)]
-        names = {name for body in bodies for name in stored_names(body)}
-        names |= {handler.name for handler in node.handlers if handler.name}
-        before = _part(scope.names, names)
+        tried = dict.fromkeys(stored_names([*node.body, *node.orelse]))
+        if "*" in tried:
+            stored = stored_names([s for handler in node.handlers for s in handler.body])
+            tried |= dict.fromkeys(stored)
+        before = scope.part(tried)
         self._block(node.body, scope)
         self._block(node.orelse, scope)
-        outcomes = [_part(scope.names, names)]
+        outcome = scope.part(tried)
+        scope.restore(before)
+        self._forget(node.body, scope)
         with self._in_doubt("it is declared only after an error"):
-            for handler in node.handlers:
-                failed = branch_of(handler, scope.module, node)
-                _restore(scope.names, names, before)
-                self._forget(node.body, scope)
-                if handler.name:
-                    scope.bind(handler.name, COMPUTED)
-                with self.reading.loop.inside(failed):
-                    self._block(handler.body, scope)
-                if not (handler.body and isinstance(handler.body[-1], _ENDS)):
-                    outcomes.append(_part(scope.names, names))
-        _restore(scope.names, names, merged(outcomes))
+            handlers = [(handler.body, handler.name) for handler in node.handlers]
+            blocks = [branch_of(handler, scope.module, node) for handler in node.handlers]
+            scope.join([outcome, *self._outcomes(handlers, blocks, scope)])
         self._block(node.finalbody, scope)
 
     def _forget(self, statements: list[ast.stmt], scope: Scope) -> None:
@@ -491,16 +509,6 @@ def _unpacked(value: Value, target: ast.Tuple | ast.List) -> list[Value]:
         last = members[len(members) - after :] if after else ()
         return [*members[:before], COMPUTED, *last]
     return [COMPUTED] * len(target.elts)
-
-
-def _part(names: Names, of: set[str]) -> Names:
-    return {name: names[name] for name in of if name in names}
-
-
-def _restore(names: Names, of: set[str], values: Names) -> None:
-    for name in of:
-        names.pop(name, None)
-    names.update(values)
 
 
 def _may_leave(node: ast.If) -> bool:

@@ -9,7 +9,6 @@ Source: the notebook format 4, https://nbformat.readthedocs.io, "Code cells".
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import warnings
@@ -17,6 +16,7 @@ from bisect import bisect_right
 from typing import Any
 
 from dsguard.model.source import Location, Source, Span
+from dsguard.script.syntax import UnreadableTextError, tree_of
 
 _LINE_MAGIC = re.compile(r"^([ \t]*)([!%?])(.*)$", re.MULTILINE)
 _HELP = re.compile(r"^[ \t]*[\w.]+\?{1,2}[ \t]*$", re.MULTILINE)
@@ -93,8 +93,8 @@ def _python(code: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree_of(code)
+    except (UnreadableTextError, SyntaxError, ValueError, RecursionError, MemoryError):
         return _commented(code)
     return code
 

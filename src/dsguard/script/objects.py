@@ -48,11 +48,16 @@ class Function(Struct, eq=False):
 
 
 class Class(Struct, eq=False):
-    """A class of the script. ``bases`` are what its base expressions stand for."""
+    """A class of the script.
+
+    ``bases`` are what its base expressions stand for; ``attributes`` is what its body sets, as
+    far as it was asked for.
+    """
 
     node: ast.ClassDef
     scope: Scope
     bases: tuple[Value, ...]
+    attributes: dict[str, Value] = field(default_factory=dict)
 
     @property
     def is_dataclass(self) -> bool:
@@ -140,6 +145,8 @@ COMPUTED = Unreadable("it is only known when the script runs")
 """Any value that is not followed."""
 
 _MOST_BASES = 64
+LONGEST_NAME = 1000
+"""A dotted name that is longer is followed no further: each of its parts is another text."""
 
 
 def constant_of(value: Value | None) -> Constant | None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dsguard.script.declaration import Declaration, Unreadable
 from dsguard.script.interpreter import Interpreter
 from dsguard.script.module import LocalModule, attribute_store
+from dsguard.script.objects import LONGEST_NAME
 from dsguard.script.reading import Reading
 from dsguard.script.script import READABLE, ParserKind, Script
 from dsguard.script.syntax import UnreadableTextError
@@ -136,6 +137,8 @@ def _imports(module: LocalModule) -> Iterable[str]:
             if node.module:
                 yield from _with_parents(origin)
             separator = "." if node.module else ""
+            if len(origin) > LONGEST_NAME:
+                continue
             for alias in node.names:
                 if alias.name != "*":
                     yield f"{origin}{separator}{alias.name}"

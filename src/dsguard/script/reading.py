@@ -30,8 +30,9 @@ class Reading(Struct):
     ``doubt`` says why what is read at the moment may not happen in a run, empty where it does.
     ``reached`` is False while functions are read that nothing calls in sight: a parser made
     there (``unreached``) counts only where no other is found. ``dataclasses`` are those
-    given to a parser. ``replaced`` are the fields that ``dataclasses.replace`` sets. ``loop``
-    collects what is done with engines.
+    given to a parser. ``replaced`` are the fields that ``dataclasses.replace`` sets.
+    ``inherited`` counts what parsers took over from their parents. ``loop`` collects what is
+    done with engines.
     """
 
     parsers: list[Parser] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Reading(Struct):
     dataclasses: list[Class] = field(default_factory=list)
     setups: list[SetupCall] = field(default_factory=list)
     replaced: set[str] = field(default_factory=set)
+    inherited: int = 0
     adds_deepspeed_arguments: bool = False
     gaps: dict[tuple[str, LocalModule], Gap] = field(default_factory=dict)
     loop: Notes = field(default_factory=Notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
 from dsguard.script.declaration import Constant, Unreadable
@@ -19,11 +20,12 @@ from dsguard.script.objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dsguard.script.module import LocalModule
 
 Names = dict[str, Value]
+Part = dict[str, "Value | None"]
 
 _DEFINITIONS = (External, Function, Class, App, Parser, Namespace, Instance)
 
@@ -56,14 +58,37 @@ class Scope:
         """Give a name a value."""
         self.names[name] = value
 
+    def part(self, of: Iterable[str]) -> Part:
+        """What some names stand for here, None for those that are not bound."""
+        return {name: self.names.get(name) for name in of}
 
-def merged(branches: list[Names]) -> Names:
-    """The names after one of several branches was taken, nobody knows which."""
-    result = dict(branches[0])
-    for branch in branches[1:]:
-        for name in [*result, *(n for n in branch if n not in result)]:
-            result[name] = _either(name, result.get(name), branch.get(name))
-    return result
+    def restore(self, part: Part) -> None:
+        """Have names stand for what they stood for once."""
+        for name, value in part.items():
+            if value is None:
+                self.names.pop(name, None)
+            else:
+                self.names[name] = value
+
+    def join(self, outcomes: Sequence[Part]) -> None:
+        """Go on after one of several branches was taken, nobody knows which.
+
+        Each one left other values of the names that it stores; all others are as they are here.
+        """
+        stored: dict[str, list[tuple[int, Value | None]]] = {}
+        for number, outcome in enumerate(outcomes):
+            for name, value in outcome.items():
+                stored.setdefault(name, []).append((number, value))
+        part: Part = {}
+        for name, values in stored.items():
+            here, after = self.names.get(name), -1
+            left: list[Value | None] = []
+            for number, value in values:
+                left += [*_beside(here, number - after - 1), value]
+                after = number
+            left += _beside(here, len(outcomes) - after - 1)
+            part[name] = reduce(partial(_either, name), left)
+        self.restore(part)
 
 
 def stored_names(nodes: list[ast.stmt]) -> Iterator[str]:
@@ -83,8 +108,13 @@ def stored_names(nodes: list[ast.stmt]) -> Iterator[str]:
                 yield node.rest
 
 
-def _either(name: str, one: Value | None, other: Value | None) -> Value:
-    if one == other and one is not None:
+def _beside(here: Value | None, branches: int) -> list[Value | None]:
+    """What branches that do not store a name leave of it; more than two of them change nothing."""
+    return [here] * min(branches, 2)
+
+
+def _either(name: str, one: Value | None, other: Value | None) -> Value | None:
+    if one == other:
         return one
     if isinstance(one, Derived) and isinstance(other, Derived):
         divisions = max(one.divisions, other.divisions, key=len)

@@ -13,9 +13,30 @@ from dsguard.model.source import Location, Source, Span
 
 _BOM = "\ufeff"
 
+# Python's parser joins a dotted name part by part and keeps every beginning of it.
+_IMPORT = re.compile(r"\b(?:import|from)\b(?:[^\\\r\n]|\\(?:\r\n|\r|\n)?)*")
+_DOTTED = re.compile(r"\w+(?:[\s\\]*\.[\s\\]*\w+)*")
+_MOST_KEPT = 20_000_000
+
 
 class UnreadableTextError(Exception):
     """The text is no Python that this interpreter can parse; the message says why."""
+
+
+def tree_of(text: str) -> ast.Module:
+    """``ast.parse``, but for a text that takes it memory without end.
+
+    Raises:
+        UnreadableTextError: it imports a name of thousands of parts.
+        SyntaxError, ValueError, RecursionError, MemoryError: as ``ast.parse`` does.
+    """
+    kept = 0
+    for statement in _IMPORT.finditer(text):
+        for name in _DOTTED.finditer(statement[0]):
+            kept += name[0].count(".") * len(name[0])
+            if kept > _MOST_KEPT:
+                raise UnreadableTextError("it imports names of too many parts")
+    return ast.parse(text)
 
 
 def parse(source: Source) -> ast.Module:
@@ -27,7 +48,7 @@ def parse(source: Source) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source.text.removeprefix(_BOM))
+            return tree_of(source.text.removeprefix(_BOM))
     except SyntaxError as error:
         line = f" in line {error.lineno}" if error.lineno else ""
         release = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -87,11 +87,13 @@ def conditions(action: Action | Engine, within: Iterable[Block] = ()) -> tuple[C
     return tuple(one for block in branches(action, within) for one in block.conditions)
 
 
-def exclude_each_other(one: Action, other: Action) -> bool:
-    """Whether no turn of a loop does both, because they are in two branches of one ``if``."""
-    splits = {block.split: block for block in branches(one)}
+def excludes_any(action: Action, others: Iterable[Action]) -> bool:
+    """Whether no turn of a loop does this and one of the others, because they are in two branches
+    of one ``if``.
+    """
+    own = {block.split: block for block in branches(action)}
     return any(
-        block.split in splits and splits[block.split] is not block for block in branches(other)
+        own.get(block.split, block) is not block for other in others for block in branches(other)
     )
 
 
@@ -111,7 +113,7 @@ def is_alternative(case: Case, action: Action) -> bool:
     if asks_about_zero(action):
         return True
     theirs = actions(case, Does.BACKWARD, Does.STEP, engine=action.engine)
-    return any(exclude_each_other(action, other) for other in theirs)
+    return excludes_any(action, theirs)
 
 
 def inside(action: Action, *contexts: Context) -> bool:

@@ -10,7 +10,7 @@ from dsguard.rules.conditions import Acts
 from dsguard.rules.script._loop import (
     actions,
     conditions,
-    exclude_each_other,
+    excludes_any,
     in_script,
     once,
     reasons,
@@ -44,7 +44,7 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
             continue
         alone = [c for c in conditions(action) if c.meaning is Meaning.FIRST_RANK and c.holds]
         others = actions(case, Does.SAVE_CHECKPOINT, engine=action.engine)
-        if not alone or any(exclude_each_other(action, other) for other in others):
+        if not alone or excludes_any(action, others):
             continue
         if case.facts.value("world_size") == 1:
             continue

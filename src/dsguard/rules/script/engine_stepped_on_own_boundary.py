@@ -12,7 +12,7 @@ from dsguard.rules.script._loop import (
     actions,
     conditions,
     every_nth,
-    exclude_each_other,
+    excludes_any,
     in_script,
     innermost,
     inside,
@@ -49,7 +49,7 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
     for action in actions(case, Does.STEP, maker=Maker.DEEPSPEED):
         engine = action.engine
         others = actions(case, Does.STEP, Does.ESCAPE, engine=engine)
-        if owns_its_windows(case, engine) or any(exclude_each_other(action, o) for o in others):
+        if owns_its_windows(case, engine) or excludes_any(action, others):
             continue
         for backward in actions(case, Does.BACKWARD, engine=engine):
             if innermost(backward) is not innermost(action) or innermost(action) is None:

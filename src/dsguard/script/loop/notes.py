@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _MOST_ACTIONS = 500
 """Rules compare each action with every other one; a loop that anybody wrote has some dozen."""
 
+_MOST_BLOCKS = 10_000
+"""And they compare the blocks around them, and around the divisions of a loss."""
+
 
 class Notes:
     """Collects the engines and actions of one script.
@@ -49,6 +52,7 @@ class Notes:
         self.engines: list[Engine] = []
         self.loaded: list[Dict] = []
         self._actions: list[Action] = []
+        self._around = 0
         self._configs: list[Config] = []
         self._loads: list[Wrapping] = []
         self._set_up: tuple[int, Location] | None = None
@@ -82,7 +86,11 @@ class Notes:
         arguments: Mapping[str, Given] | None = None,
     ) -> None:
         """Note what a statement does; without an engine it is about nothing."""
-        if engine is None or len(self._actions) >= _MOST_ACTIONS:
+        if engine is None or len(self._actions) >= _MOST_ACTIONS or self._around > _MOST_BLOCKS:
+            return
+        divisions = loss.divisions if loss is not None else ()
+        self._around += len(self.blocks) + sum(1 + len(blocks) for _, blocks in divisions)
+        if self._around > _MOST_BLOCKS:
             return
         self._actions.append(
             Action(
