@@ -13,6 +13,10 @@ import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from dsguard.frontends.base import FrontEndName
+from dsguard.model.fact import Known, OriginKind
 from dsguard.model.finding import Consequence, Edit, Fix, Safety
 from dsguard.model.tree import Object, dotted, join_pointer, same_value, split_pointer
 from dsguard.reading.editing import move_member, remove_member, rename_member
@@ -146,6 +150,10 @@ def _renew(case: Case, problem: Problem) -> Fix | None:
     """Write an old form as DeepSpeed reads it."""
     assert case.document is not None
     old = dotted(problem.pointer)
+    if old == "bfloat16" and not _counts_by_old_name(case, problem):
+        fix = _renamed(case, problem, _RENAMED[old], Safety.UNSAFE)
+        why = ", the only name that HF Trainer and Accelerate know"
+        return replace(fix, title=fix.title + why) if fix is not None else None
     if old in _RENAMED:
         return _renamed(case, problem, _RENAMED[old], Safety.SAFE)
     if old in _SWITCHES and isinstance(problem.value, bool):
@@ -166,6 +174,21 @@ def _renew(case: Case, problem: Problem) -> Fix | None:
         written = json.dumps({"stage": int(problem.value)})
         return Fix(f"write {written}", Safety.SAFE, (Edit(*value, written),))
     return None
+
+
+def _counts_by_old_name(case: Case, problem: Problem) -> bool:
+    """Whether what stands under ``bfloat16`` is sure to reach DeepSpeed as it is.
+
+    Accelerate's plugin puts a ``bf16`` block beside it, which DeepSpeed reads instead; Lightning
+    does so where its precision asks for bf16. Without any sign of who reads the config it may be
+    any of them.
+    """
+    reader = case.facts["front_end"]
+    if not isinstance(reader, Known) or reader.origin.kind is OriginKind.DEFAULT:
+        return False
+    if reader.value is FrontEndName.LIGHTNING:
+        return isinstance(problem.value, dict) and problem.value.get("enabled") is True
+    return reader.value is FrontEndName.PLAIN
 
 
 def _drop_disabled(case: Case, problem: Problem) -> Fix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.rules.conditions import Problems
@@ -30,5 +31,13 @@ def deprecated_key(case: Case, report: Reporter) -> Iterator[Finding]:
     conflicting = {p.pointer for p in case.problems if p.kind is ProblemKind.CONFLICTING_KEYS}
     for problem in case.problems:
         # Beside its replacement the key is refused, which conflicting-keys says.
-        if problem.kind is ProblemKind.DEPRECATED_KEY and problem.pointer not in conflicting:
-            yield report_problem(case, report, problem)
+        if problem.kind is not ProblemKind.DEPRECATED_KEY or problem.pointer in conflicting:
+            continue
+        if problem.pointer == "/bfloat16" and _is_put_aside(case):
+            continue
+        yield report_problem(case, report, problem)
+
+
+def _is_put_aside(case: Case) -> bool:
+    """Whether Accelerate's plugin adds the new name; precision-argument-ignored tells of it."""
+    return case.front_end is not None and case.front_end.name in THROUGH_ACCELERATE
