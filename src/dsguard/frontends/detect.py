@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEndName
+from dsguard.frontends.flags import ONLY_TRAINING_ARGUMENTS, TRAINER_NAMES, reader_of
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
@@ -47,16 +48,6 @@ def some_trainer_fills(key: str) -> bool:
     return any(front_end(name).fills(key) for name in trainers)
 
 
-_ONLY_TRAINING_ARGUMENTS = (
-    "per_device_train_batch_size",
-    "per_device_eval_batch_size",
-    "lr_scheduler_type",
-    "max_grad_norm",
-    "num_train_epochs",
-    "gradient_checkpointing_kwargs",
-)
-
-
 def config_argument(launch: LaunchContext) -> Argument | None:
     """The argument of the launch that names the DeepSpeed config, if one does.
 
@@ -80,13 +71,7 @@ def config_argument(launch: LaunchContext) -> Argument | None:
 
 _IMPORTS: dict[FrontEndName, tuple[str, ...]] = {
     FrontEndName.LIGHTNING: ("lightning", "pytorch_lightning"),
-    FrontEndName.TRANSFORMERS: (
-        "transformers.Trainer",
-        "transformers.Seq2SeqTrainer",
-        "transformers.TrainingArguments",
-        "transformers.Seq2SeqTrainingArguments",
-        "trl",
-    ),
+    FrontEndName.TRANSFORMERS: TRAINER_NAMES,
     FrontEndName.ACCELERATE: ("accelerate.Accelerator",),
     FrontEndName.PLAIN: ("deepspeed",),
 }
@@ -96,7 +81,8 @@ _IMPORTS: dict[FrontEndName, tuple[str, ...]] = {
 def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: bool) -> Fact:
     """The front end that reads the config: Known with its :class:`FrontEndName`, or unknown.
 
-    The launch comes first, then the framework of its job file, then what the script imports.
+    The framework of a job file comes first, then whom the script hands the config that the launch
+    names, then what the script imports.
     ``has_auto`` says whether the config leaves values to a trainer. Without any sign,
     DeepSpeed's own reading is assumed, unless the config waits for a trainer.
     """
@@ -105,14 +91,13 @@ def detect(launch: LaunchContext | None, script: Script | None, *, has_auto: boo
         if framework is not None:
             return framework
         named = config_argument(launch)
-        if named is not None and named.name == "deepspeed_config":
-            return Known(FrontEndName.PLAIN, named.origin())
-        if named is not None and named.name == "deepspeed":
-            return Known(FrontEndName.TRANSFORMERS, named.origin())
+        reader = reader_of(named, script) if named is not None else None
+        if reader is not None:
+            return reader
         imported = _by_imports(script)
         if imported is not None:
             return imported
-        sign = launch.arguments.get(*_ONLY_TRAINING_ARGUMENTS)
+        sign = launch.arguments.get(*ONLY_TRAINING_ARGUMENTS)
         if sign is not None and launch.arguments.get("deepspeed") is None:
             if launch.launcher is LauncherName.ACCELERATE and script is None:
                 # Loops of their own under Accelerate take the same flags.

@@ -9,6 +9,7 @@ from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Sever
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Deviation, DeviationKind, Document
+from dsguard.rules._reader import confidence_in_reader
 from dsguard.rules.conditions import Deviates
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def not_strict_json(case: Case, report: Reporter) -> Iterator[Finding]:
         Consequence.REFUSED,
         fix=_strict(case.document, stops),
         help="write strict JSON" + _others(case.document, others),
+        confidence=confidence_in_reader(case),
     )
 
 

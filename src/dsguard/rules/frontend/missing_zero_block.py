@@ -8,6 +8,7 @@ from dsguard.facts.values import lacks
 from dsguard.frontends.base import THROUGH_ACCELERATE
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules._reader import confidence_in_reader
 from dsguard.rules.conditions import ReadBy
 from dsguard.rules.frontend._trainer import read_by
 
@@ -40,6 +41,7 @@ def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
             "one",
             Consequence.REFUSED,
             help='add "zero_optimization": {"stage": 0} (or the stage you want)',
+            confidence=confidence_in_reader(case),
         )
     elif node is not None and isinstance(node.value, bool):
         written = str(node.value).lower()
@@ -49,4 +51,5 @@ def missing_zero_block(case: Case, report: Reporter) -> Iterator[Finding]:
             "an object",
             Consequence.REFUSED,
             help=f'write {{"stage": {int(node.value)}}}, which is what {written} means',
+            confidence=confidence_in_reader(case),
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import (
     Because,
+    Confidence,
     Consequence,
     Finding,
     Severity,
@@ -37,7 +38,13 @@ def report_problems(case: Case, report: Reporter, kind: ProblemKind) -> Iterator
             yield report_problem(case, report, problem)
 
 
-def report_problem(case: Case, report: Reporter, problem: Problem, help: str = "") -> Finding:
+def report_problem(
+    case: Case,
+    report: Reporter,
+    problem: Problem,
+    help: str = "",
+    confidence: Confidence = Confidence.HIGH,
+) -> Finding:
     """The finding that a schema problem is; ``help`` replaces the way out that the kind gives."""
     because: tuple[Because, ...] = ()
     if problem.other is not None and case.document is not None:
@@ -54,6 +61,7 @@ def report_problem(case: Case, report: Reporter, problem: Problem, help: str = "
         because=because,
         fix=fix,
         help=help or ("" if fix else _way_out(problem)),
+        confidence=confidence,
     )
 
 

@@ -9,6 +9,7 @@ from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.tree import Document, Object, dotted, join_pointer
+from dsguard.rules._reader import confidence_in_reader
 from dsguard.rules.conditions import Either, Is, Problems, Weighs
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
@@ -44,6 +45,7 @@ def unfilled_auto(case: Case, report: Reporter) -> Iterator[Finding]:
                     '"not found in kwargs"',
                     Consequence.REFUSED,
                     help="write a value, or leave the key out to get DeepSpeed's default",
+                    confidence=confidence_in_reader(case),
                 )
         return
     for problem in case.problems:
@@ -55,6 +57,7 @@ def unfilled_auto(case: Case, report: Reporter) -> Iterator[Finding]:
                 report,
                 problem,
                 help='write a value: only HF Trainer and Accelerate fill "auto"',
+                confidence=confidence_in_reader(case),
             )
         elif not some_trainer_fills(dotted(problem.pointer)):
             yield report(
