@@ -128,7 +128,13 @@ def _as_changed(
     settings: Settings,
 ) -> Document | None:
     """The config as the script changes it, if the script loads this very file."""
-    if document is None or path is None or script is None:
+    if document is None or script is None:
+        return document
+    if launch is not None and document is launch.inline_config:
+        from dsguard.facts.plugin import with_plugin
+
+        return with_plugin(document, launch, script)
+    if path is None:
         return document
     from dsguard.facts.script_config import config_of_script, named_by_script, with_changes
     from dsguard.frontends.requests import Requests

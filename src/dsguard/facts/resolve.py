@@ -242,6 +242,7 @@ def _settle(
         candidate,
         request.candidate if request else None,
         handed.candidate if handed else None,
+        requests.filled_by_plugin(key),
     )
     if reader is not None:
         return reader.settle(setting)

@@ -60,6 +60,8 @@ class Accelerate:
         if setting.is_auto:
             if setting.key == "train_batch_size":
                 return None
+            if setting.filled is not None:
+                return setting.filled
             if setting.key == "gradient_clipping":
                 return Unknown(
                     'gradient_clipping is "auto": Accelerate clips at 1.0 unless accelerate launch '

@@ -38,13 +38,16 @@ class Setting(Struct, frozen=True):
     ``key`` is DeepSpeed's dotted name. ``written`` is None where the config has no such key
     (or null, which DeepSpeed reads as absent). ``asked`` is what the command line says under
     one of the names people use for the same thing; ``handed`` is what the script plainly gives to
-    the front end itself, as in ``Trainer(accumulate_grad_batches=4)``.
+    the front end itself, as in ``Trainer(accumulate_grad_batches=4)``. ``filled`` is what a
+    ``DeepSpeedPlugin(…)`` of the script puts in place of ``"auto"``, unknown where it cannot be
+    read.
     """
 
     key: str
     written: Candidate | None
     asked: Candidate | None
     handed: Candidate | None = None
+    filled: Fact | None = None
 
     @property
     def value(self) -> Any:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dsguard.launch.context import Argument, LaunchContext, LauncherName
-from dsguard.model.fact import Candidate, Origin, OriginKind
+from dsguard.model.fact import Candidate, Fact, Known, Origin, OriginKind, Unknown
 from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant, FromArgument
 
@@ -133,7 +133,18 @@ _PARAMETERS: dict[str, tuple[_Parameter, ...]] = {
 }
 """Dotted DeepSpeed key → what Accelerate and Lightning are given for it, the strongest first.
 
-``DeepSpeedPlugin`` is not among them: without a config it builds one of what it is given."""
+``DeepSpeedPlugin`` is not among them: without a config it builds one of what it is given, and
+beside one it only fills ``"auto"``."""
+
+PLUGIN = {
+    "gradient_accumulation_steps": "gradient_accumulation_steps",
+    "gradient_clipping": "gradient_clipping",
+    "zero_optimization.stage": "zero_stage",
+    "zero_optimization.offload_optimizer.device": "offload_optimizer_device",
+    "zero_optimization.offload_param.device": "offload_param_device",
+    "zero_optimization.stage3_gather_16bit_weights_on_model_save": "zero3_save_16bit_model",
+}
+"""Dotted DeepSpeed key → the parameter of Accelerate's ``DeepSpeedPlugin``."""
 
 _PRECISIONS = {"Accelerator": "mixed_precision", "Trainer": "precision"}
 
@@ -200,6 +211,26 @@ class Requests:
             if calls and parameter.default is not None:
                 return _left_out(calls[0], parameter.name, parameter.default)
         return None
+
+    def filled_by_plugin(self, key: str) -> Fact | None:
+        """What a ``DeepSpeedPlugin(…)`` of the script says for a key, where that is ``"auto"``.
+
+        Unknown where that is only known when it runs, None where no plugin is given anything.
+        """
+        script = self._script
+        if script is None or key not in PLUGIN:
+            return None
+        calls = [call for call in script.setups if call.framework == "DeepSpeedPlugin"]
+        if all(call.complete and not is_given(call, PLUGIN[key]) for call in calls):
+            return None
+        request = None
+        if len(calls) == 1 and is_given(calls[0], PLUGIN[key]):
+            request = self._passed(calls[0], PLUGIN[key], Confidence.HIGH)
+            if request is not None and key in _NAMES:
+                request = _as_number(request, key)
+        if request is None or request.name in script.reassigned:
+            return Unknown(f"the script's DeepSpeedPlugin decides about {key} when it runs")
+        return Known(request.value, request.origin)
 
     def parameter(self, of: str, name: str, default: Any) -> Request | None:
         """What the script's one call of a class that sets a front end up is given under a name.
@@ -397,6 +428,11 @@ class Requests:
         if self._script is not None and request.name in self._script.reassigned:
             return replace(request, confidence=Confidence.MEDIUM)
         return request
+
+
+def is_given(call: SetupCall, name: str) -> bool:
+    """Whether a call is given something else than None under a name."""
+    return call.keywords.get(name, Constant(None)) != Constant(None)
 
 
 def _declared(script: Script, name: str, confidence: Confidence) -> Request | None:

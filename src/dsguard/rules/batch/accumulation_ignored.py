@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.facts.equation import number
+from dsguard.facts.values import written
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import OriginKind
 from dsguard.model.finding import (
@@ -18,6 +19,7 @@ from dsguard.model.finding import (
     Severity,
 )
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules._accelerate import counts_by_hand
 from dsguard.rules._effect import effect
 from dsguard.rules.batch._numbers import counted, with_accumulation
 from dsguard.rules.conditions import Asked
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
     from dsguard.frontends.requests import Request
 
 _KEY = "gradient_accumulation_steps"
+
+_ACCUMULATE = (
+    "put the micro-batch into `with accelerator.accumulate(model):` and give the count to "
+    "Accelerator(gradient_accumulation_steps=...); a count in the config alone only makes the "
+    "gradients smaller"
+)
+"""The way out for a loop of Accelerate that counts by itself."""
 
 
 @rule(
@@ -60,6 +69,8 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         winner = f"{name} wins"
     elif fact.origin.kind is OriginKind.DERIVED:
         winner = f"DeepSpeed derives it ({fact.origin.formula})"
+    elif written(case.document, _KEY) is not None:
+        winner = f'{name} says "auto"'
     else:
         winner = f"{name} does not give it"
     at = (
@@ -67,9 +78,15 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         if given
         else (request.origin.location or case.document.locate(""))
     )
+    if given and at.source is not case.document.source and not case.document.in_code:
+        plugin = case.requests.filled_by_plugin(_KEY)
+        if plugin is not None:
+            # The plugin that the script makes overrules the options of accelerate launch.
+            return
     fix = None
     then = with_accumulation(case, request)
-    if given and then.failure is None:
+    by_hand = counts_by_hand(case)
+    if given and then.failure is None and not by_hand:
         fix = Fix(
             f"set {_KEY} to {request.value} in {name}{effect(case, then)}",
             Safety.UNSAFE,
@@ -84,7 +101,7 @@ def accumulation_ignored(case: Case, report: Reporter) -> Iterator[Finding]:
         Consequence.DIFFERS,
         because=(Because(_KEY, request.value, request.origin),),
         fix=fix,
-        help="" if fix else _way_out(case, request, name),
+        help="" if fix else _ACCUMULATE if by_hand else _way_out(case, request, name),
         severity=Severity.ERROR if request.explicit else Severity.WARNING,
         confidence=request.confidence if request.explicit else Confidence.MEDIUM,
     )

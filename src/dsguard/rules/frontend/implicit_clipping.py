@@ -37,6 +37,8 @@ def implicit_clipping(case: Case, report: Reporter) -> Iterator[Finding]:
     value = written(document, _KEY)
     if document is None or value is None or value.value != AUTO or value.origin.location is None:
         return
+    if case.requests.filled_by_plugin(_KEY) is not None:
+        return
     if case.launch is None or launcher_option(case, _KEY) is not None:
         return
     if document is case.launch.inline_config or value.origin.location.span == document.root.span:
@@ -55,6 +57,6 @@ def implicit_clipping(case: Case, report: Reporter) -> Iterator[Finding]:
         help=f"write {request.value:g} in the config"
         if request
         else "write the number, or 0.0 for no clipping",
-        # A script may still give a DeepSpeedPlugin of its own.
+        # A DeepSpeedPlugin may still be made in a module that is not read.
         confidence=Confidence.MEDIUM,
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.rules._accelerate import steps_the_engine
 from dsguard.rules.conditions import Either, Is, Weighs
-from dsguard.rules.script._accelerate import steps_the_engine
 from dsguard.rules.script._loop import (
     accumulation,
     actions,

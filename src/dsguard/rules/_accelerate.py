@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.frontends.accelerate import Accelerate
-from dsguard.rules.script._loop import actions
 from dsguard.script.declaration import Constant
-from dsguard.script.loop.description import Does
+from dsguard.script.loop.description import Does, Maker
 
 if TYPE_CHECKING:
     from dsguard.facts.case import Case
@@ -34,4 +33,14 @@ def says_when(case: Case) -> bool:
     script = case.script
     if script is None or {"sync_gradients", "gradient_state"} & script.reassigned.keys():
         return True
-    return any(True for _ in actions(case, Does.ACCUMULATE))
+    return any(action.does is Does.ACCUMULATE for action in script.loop.actions)
+
+
+def counts_by_hand(case: Case) -> bool:
+    """Whether backwards of Accelerate are counted by the script, where each of them is a step."""
+    if not steps_the_engine(case) or case.script is None or says_when(case):
+        return False
+    return any(
+        action.does is Does.BACKWARD and action.engine.maker is Maker.ACCELERATE
+        for action in case.script.loop.actions
+    )
