@@ -179,6 +179,9 @@ def pair_with_script(
         document = document_of(config.literal, requests)
         return Input(document, None, launch, settings, script=script)
     name = named_by_script(config, script, requests)
+    if config.path is None:
+        # The script makes its config when it runs, and there is no file to name.
+        gap = None
     if name is None:
         return Input(None, None, launch, settings, gap, script)
     folders = [settings.folder, *(settings.folder / p for p in Path(script.source.name).parents)]

@@ -53,3 +53,16 @@ def test_the_help_names_accumulate(
     (told,) = [one for one in report["findings"] if one["rule"] == "accumulation-ignored"]
     assert ("only makes the gradients smaller" in text) is by_hand
     assert (told["fix"] is not None) is (not by_hand and count == 1)
+
+
+def test_a_loop_of_accelerate_is_told_of_no_engine(tmp_path: Path, dsguard: Dsguard) -> None:
+    zero = {"stage": 2}
+    config = {"gradient_accumulation_steps": 4, "zero_optimization": zero}
+    (tmp_path / "ds.json").write_text(json.dumps(config), encoding="utf-8")
+    divided = BY_ACCELERATE.replace("model(batch)", "model(batch) / 4")
+    (tmp_path / "train.py").write_text(SCRIPT + divided, encoding="utf-8")
+    launch = "accelerate launch --num_processes 2 --use_deepspeed --deepspeed_config_file ds.json"
+    text = dsguard(f"check ds.json -- {launch} train.py", tmp_path).out
+    assert "DSG801" in text
+    assert "leave the division to Accelerate" in text
+    assert "engine.backward" not in text

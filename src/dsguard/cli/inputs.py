@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from dsguard.checking import FAULT, Settings, crashed, read_command
-from dsguard.cli.launch_files import pair_of_job, pairs_of_script
+from dsguard.cli.launch_files import pair_of_job, pairs_of_script, refuse_unjudged
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.context import Command, LaunchContext, LauncherName
 from dsguard.launch.environ import NO_ENVIRON
@@ -162,6 +162,8 @@ def _from_name(
             "is a job file, which the command that starts it names by itself",
             "check the command without it: dsguard check -- COMMAND",
         )
+    if job is None and (launch is None or config_argument(launch) is None):
+        refuse_unjudged(source, path)
     yield job or Input(source, path, launch, settings)
 
 

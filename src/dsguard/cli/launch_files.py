@@ -18,7 +18,7 @@ from dsguard.checking import Settings, read_command, surroundings
 from dsguard.facts.config_file import Whereabouts, named_config
 from dsguard.model.report import Failure
 from dsguard.pairing import Input, pair_of_launch, place_in_file
-from dsguard.reading.errors import HjsonSyntaxError, ReadError, YamlUnavailableError
+from dsguard.reading.errors import HjsonSyntaxError, ReadError, TextError, YamlUnavailableError
 from dsguard.reading.hjson import parse
 from dsguard.schema.sniff import looks_like_deepspeed
 
@@ -115,6 +115,39 @@ def pair_of_job(source: Source, path: Path, settings: Settings) -> Input | None:
         return launch
 
     return _somewhere(read, path, settings, source.name)
+
+
+def refuse_unjudged(source: Source, path: Path) -> None:
+    """A file that nobody hands to DeepSpeed by name is judged where it may be a config.
+
+    Raises:
+        ReadError: it is neither written nor named like one, or it is YAML for a script to load,
+            of which DeepSpeed's own reader would make something else.
+    """
+    if not _is_config(source):
+        like_json = source.text.lstrip("\ufeff \t\r\n")[:1] in ("", "{", "[", "/", "#")
+        if path.suffix or like_json:
+            return
+        raise ReadError(
+            source.name,
+            "is no launch script or config that dsguard knows",
+            "check the config, or the script that starts the training",
+        )
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        return
+    from dsguard.reading.yaml import parse_yaml
+
+    try:
+        differs = parse_yaml(source).value != parse(source).value
+    except (TextError, YamlUnavailableError):
+        return
+    if differs:
+        raise ReadError(
+            source.name,
+            "cannot be judged: it is YAML, of which DeepSpeed, reading HJSON, makes something else",
+            "where a script loads it, check the same values as JSON; where DeepSpeed is given this "
+            "file, check the command: dsguard check -- COMMAND",
+        )
 
 
 def _is_config(source: Source) -> bool:

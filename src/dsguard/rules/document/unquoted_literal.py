@@ -11,6 +11,7 @@ from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
 from dsguard.model.tree import Array, Document, Node, Object, Scalar, join_pointer
 from dsguard.rules.conditions import Deviates, Weighs
+from dsguard.schema.placeholder import is_placeholder
 from dsguard.schema.problem import ProblemKind
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
         meant, what = _meaning(core)
         if core == text and not what:
             continue
+        if not what and template and is_placeholder(text):
+            continue  # unfilled-template tells of it; the number that comes there needs no quotes
         fix = None
         help = "write the number as JSON does"
         if not what and (template or pointer in judged) and _PLACEHOLDER.fullmatch(core):

@@ -19,7 +19,7 @@ from dsguard.rules.script._loop import (
     runs_under_deepspeed,
 )
 from dsguard.script.declaration import Constant
-from dsguard.script.loop.description import Action, Does, Given
+from dsguard.script.loop.description import Action, Does, Given, Maker
 from dsguard.script.loop.operators import is_above_one
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def _findings(case: Case, report: Reporter) -> Iterator[Finding]:
                 f"{action.said}: gradients are 1/{how} of what they should be",
                 Consequence.DIFFERS,
                 because=reasons(case, "gradient_accumulation_steps"),
-                help="leave the division to the engine, or pass scale_wrt_gas=False to "
+                help="leave the division to Accelerate"
+                if engine.maker is Maker.ACCELERATE
+                else "leave the division to the engine, or pass scale_wrt_gas=False to "
                 "engine.backward",
                 severity=Severity.ERROR if named else Severity.WARNING,
                 confidence=Confidence.HIGH if named else Confidence.MEDIUM,
