@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,12 +15,14 @@ from dsguard.checking import Settings
 from dsguard.cli.inputs import collect
 from dsguard.launch.context import Command
 from dsguard.model.report import Target, TargetOrigin
+from dsguard.model.source import Source, Span
 from dsguard.policy import Policy, make_report
+from dsguard.reading.directives import directives_in
 from dsguard.render.json_report import render_json
 from dsguard.render.sarif import render_sarif
 from dsguard.render.text import render_text
 from dsguard.settings import places
-from tests.calls import calls
+from tests.calls import calls, lines
 
 RELEASE = Target("0.19.8", TargetOrigin.OPTION)
 SMALL = 100
@@ -58,6 +61,8 @@ FILES: dict[str, tuple[str, Callable[[int], str], str | None]] = {
     "yaml": ("job.yaml", lambda n: "base_model: x\ndatasets: []\ndeepspeed: ds.json\n"
              + numbered("k@: [1, {a: @}]\n", n), None),
     "launches": ("run.sh", lambda n: numbered(f"torchrun t@.py --x {LAUNCH[9:]}\n", n), None),
+    "remarked-launches": ("run.sh", lambda n: "# dsguard: ignore[no-batch-size] why\n"
+                          + numbered(f"torchrun t@.py --x {LAUNCH[9:]}\n", n), None),
     "commands": ("run.sh", lambda n: numbered("echo @ | tee log\n", n) + LAUNCH, None),
     "script": ("train.py", lambda n: "import argparse, deepspeed\np = argparse.ArgumentParser()\n"
                "e, *_ = deepspeed.initialize(model=m, config='ds.json')\n"
@@ -80,6 +85,20 @@ def test_a_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         counted.append(calls(lambda: check(tmp_path, launch, *names)))
     _, nothing, once, twice = counted
     assert twice - nothing < 2.3 * (once - nothing) + 2_000
+
+
+def test_a_directive_behind_the_other() -> None:
+    """All of them mean the first line that is more than a comment, however far it is."""
+    counted = []
+    for size in (SMALL, 2 * SMALL):
+        text = "{\n" + "  // dsguard: ignore[unknown-key]\n" * size + "}\n"
+        source = Source("ds.json", text)
+        comments = [Span(*found.span()) for found in re.finditer("//.*", text)]
+        counted.append(lines(partial(directives_in, source, comments)))
+        found = directives_in(source, comments)
+        assert {directive.first_line for directive in found} == {size + 2}
+    once, twice = counted
+    assert twice < 2.3 * once
 
 
 def test_the_words_of_a_launch(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from dsguard.api import check_text
 from dsguard.checking import Settings, check_source
+from dsguard.model.directive import Directive
 from dsguard.model.report import Target, TargetOrigin
 from dsguard.model.source import Location, Source, Span
 from dsguard.paths import Globs
@@ -204,3 +205,25 @@ def test_a_crash_cannot_be_suppressed(
     assert outcome.code == 3
     assert "internal-error: the resolution of facts crashed" in outcome.out
     assert "locked-suppression: internal-error is locked" in outcome.out
+
+
+def test_a_directive_looks_at_the_findings_of_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f'  "k{at}": 1, // dsguard: ignore[unknown-key]' for at in range(200)]
+    looks = 0
+    covers = Directive.covers
+
+    def count(directive: Directive, location: Location) -> bool:
+        nonlocal looks
+        looks += 1
+        return covers(directive, location)
+
+    monkeypatch.setattr(Directive, "covers", count)
+    source = Source(
+        "ds.json", CONFIG % ('"optimizer": {"type": "Adam",\n' + "\n".join(lines) + "\n}")
+    )
+    check = check_source(source, None, Settings(Target("0.19.8", TargetOrigin.OPTION)))
+    assert len(check.findings) == 200
+    (kept,), suppressed = suppress([check], today=date(2026, 7, 1))
+    assert not kept.findings
+    assert suppressed == 200
+    assert looks <= 2 * 200

@@ -9,7 +9,7 @@ from dsguard.model.directive import Directive, NamedRule
 from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 _DIRECTIVE = re.compile(
     r"(?:#|//|/\*)\s*(?P<all>dsguard:\s*(?P<word>\w+)"
@@ -17,6 +17,7 @@ _DIRECTIVE = re.compile(
     r"(?P<reason>[^\r\n]*))"
 )
 _NAME = re.compile(r"[^,\s]+")
+_MORE = re.compile(r"\S")
 _WORD = "ignore"
 
 
@@ -26,12 +27,21 @@ def directives_in(source: Source, comments: Iterable[Span]) -> list[Directive]:
     One that stands behind something on its line means that line; one that stands alone means the
     next line that is more than a comment.
     """
-    spans = sorted(set(comments))
-    found = (_directive(source, comment, spans) for comment in spans)
-    return [directive for directive in found if directive is not None]
+    text = source.text
+    found: list[Directive] = []
+    following: dict[int, int] = {}
+    # From the last one to the first: what follows a comment also follows the one before it.
+    for comment in sorted(set(comments), reverse=True):
+        more = _MORE.search(text, max(comment.end, comment.start + 1))
+        at = more.start() if more is not None else len(text)
+        at = following[comment.start] = following.get(at, at)
+        directive = _directive(source, comment, at)
+        if directive is not None:
+            found.append(directive)
+    return found[::-1]
 
 
-def _directive(source: Source, comment: Span, comments: Sequence[Span]) -> Directive | None:
+def _directive(source: Source, comment: Span, following: int) -> Directive | None:
     match = _DIRECTIVE.search(source.text, *comment)
     if match is None or (match["word"] != _WORD and match["bracket"] is None):
         return None  # a sentence that begins with the name of dsguard
@@ -48,7 +58,7 @@ def _directive(source: Source, comment: Span, comments: Sequence[Span]) -> Direc
     else:
         fault = ""
     written = match["all"].removesuffix("*/").rstrip()
-    line = _line_meant(source, comment, comments)
+    line = _line_meant(source, comment, following)
     return Directive(
         source,
         Span(match.start("all"), match.start("all") + len(written)),
@@ -60,18 +70,9 @@ def _directive(source: Source, comment: Span, comments: Sequence[Span]) -> Direc
     )
 
 
-def _line_meant(source: Source, comment: Span, comments: Sequence[Span]) -> int:
+def _line_meant(source: Source, comment: Span, following: int) -> int:
+    """The line of a directive; ``following`` is where something stands that is no comment."""
     line, column = source.position(comment.start)
-    if source.line(line)[: column - 1].strip():
+    if following == len(source.text) or source.line(line)[: column - 1].strip():
         return line
-    at = comment.end
-    starts = {span.start: span.end for span in comments}
-    text = source.text
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-        elif at in starts:
-            at = max(starts[at], at + 1)
-        else:
-            return source.position(at).line
-    return line
+    return source.position(following).line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,13 +13,58 @@ from dsguard.model.rule import Reporter
 from dsguard.rules import CRASH, did_you_mean, find_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import date
 
     from dsguard.model.directive import Directive, NamedRule
     from dsguard.model.report import Check
     from dsguard.model.source import Location
     from dsguard.suppression.ignore_at import IgnoreAt
+
+
+class _Findings:
+    """The findings of one check that are not left out, by the rule, the file and the line."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self._all = check.findings
+        self._gone: set[int] = set()
+        self._places: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        for at, finding in enumerate(check.findings):
+            source, span, _ = finding.location
+            files = self._places.setdefault(finding.rule, {})
+            files.setdefault(source.name, []).append((source.position(span.start).line, at))
+        for files in self._places.values():
+            for places in files.values():
+                places.sort()
+
+    @property
+    def kept(self) -> list[Finding]:
+        """Those that nothing has left out, in their order."""
+        return [finding for at, finding in enumerate(self._all) if at not in self._gone]
+
+    def leave_out(
+        self,
+        slug: str,
+        covers: Callable[[Finding], bool],
+        file: str | None = None,
+        lines: tuple[int, int] | None = None,
+    ) -> bool:
+        """Leave out what a suppression covers, on some lines of a file; whether it covers any."""
+        files = self._places.get(slug, {})
+        used = False
+        for name in files if file is None else (file,) if file in files else ():
+            places = files[name]
+            start, end = 0, len(places)
+            if lines is not None:
+                start = bisect_left(places, (lines[0], 0))
+                end = bisect_left(places, (lines[1] + 1, 0))
+            covered = [place for place in places[start:end] if covers(self._all[place[1]])]
+            if covered:
+                used = True
+                self._gone.update(at for _, at in covered)
+                places[start:end] = [p for p in places[start:end] if p[1] not in self._gone]
+        return used
 
 
 class _Suppression(ABC):
@@ -30,12 +76,12 @@ class _Suppression(ABC):
         self.first = first
 
     @abstractmethod
-    def reaches(self, index: int, check: Check) -> bool:
-        """Whether something that this check reads is meant."""
+    def reached(self, checks: Sequence[Check]) -> list[int]:
+        """The checks that read something that is meant."""
 
     @abstractmethod
-    def covers(self, index: int, check: Check, finding: Finding) -> bool:
-        """Whether the place of a finding is meant."""
+    def leave_out(self, slug: str, index: int, findings: _Findings) -> bool:
+        """Leave out the findings of a check that are meant; whether there were any."""
 
 
 class _ByDirective(_Suppression):
@@ -45,11 +91,17 @@ class _ByDirective(_Suppression):
         super().__init__(name.name, directive.locate(name.span), first)
         self.directives: dict[int, Directive] = {}
 
-    def reaches(self, index: int, check: Check) -> bool:
-        return index in self.directives
+    def reached(self, checks: Sequence[Check]) -> list[int]:
+        return list(self.directives)
 
-    def covers(self, index: int, check: Check, finding: Finding) -> bool:
-        return self.directives[index].covers(finding.location)
+    def leave_out(self, slug: str, index: int, findings: _Findings) -> bool:
+        directive = self.directives[index]
+        return findings.leave_out(
+            slug,
+            lambda finding: directive.covers(finding.location),
+            directive.source.name,
+            (directive.first_line, directive.last_line),
+        )
 
 
 class _BySetting(_Suppression):
@@ -59,12 +111,20 @@ class _BySetting(_Suppression):
         super().__init__(setting.rule, setting.at)
         self._setting = setting
 
-    def reaches(self, index: int, check: Check) -> bool:
-        files = {check.config, *(one.location.source.name for one in check.findings)}
-        return any(self._setting.covers_file(name) for name in files)
+    def reached(self, checks: Sequence[Check]) -> list[int]:
+        return [
+            index
+            for index, check in enumerate(checks)
+            if any(
+                self._setting.covers_file(name)
+                for name in {check.config, *(f.location.source.name for f in check.findings)}
+            )
+        ]
 
-    def covers(self, index: int, check: Check, finding: Finding) -> bool:
-        return self._setting.covers(check, finding)
+    def leave_out(self, slug: str, index: int, findings: _Findings) -> bool:
+        return findings.leave_out(
+            slug, lambda finding: self._setting.covers(findings.check, finding)
+        )
 
 
 def suppress(
@@ -82,32 +142,26 @@ def suppress(
     """
     troubles: list[tuple[int, Finding]] = []
     suppressions = [*_directives(checks, troubles), *_settings(ignore_at, troubles, today)]
-    found = [list(check.findings) for check in checks]
+    found = [_Findings(check) for check in checks]
     for one in suppressions:
         slug = _slug(one, locked, troubles)
         if slug is None:
             continue
-        reached = [index for index, check in enumerate(checks) if one.reaches(index, check)]
+        reached = one.reached(checks)
         used = False
         for index in reached:
-            kept = [
-                finding
-                for finding in found[index]
-                if finding.rule != slug or not one.covers(index, checks[index], finding)
-            ]
-            used |= len(kept) < len(found[index])
-            found[index] = kept
+            used |= one.leave_out(slug, index, found[index])
         if reached and not used and all(slug in checks[index].judged for index in reached):
             message = f"nothing is suppressed here: {slug} finds nothing"
             troubles.append(
                 (one.first, _trouble("unused-suppression", one.at, message, "remove it"))
             )
-    count = sum(len(check.findings) for check in checks) - sum(map(len, found))
+    kept = [findings.kept for findings in found]
+    count = sum(len(check.findings) for check in checks) - sum(map(len, kept))
     if checks:
         for index, trouble in troubles:
-            found[index].append(trouble)
-    kept_checks = zip(checks, found, strict=True)
-    return [replace(check, findings=tuple(kept)) for check, kept in kept_checks], count
+            kept[index].append(trouble)
+    return [replace(c, findings=tuple(k)) for c, k in zip(checks, kept, strict=True)], count
 
 
 def _directives(checks: Sequence[Check], troubles: list[tuple[int, Finding]]) -> list[_Suppression]:
