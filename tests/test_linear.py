@@ -110,6 +110,19 @@ def test_the_words_of_a_launch(tmp_path: Path) -> None:
     assert twice - nothing < 2.3 * (once - nothing) + 2_000
 
 
+def test_the_flags_of_a_script(tmp_path: Path) -> None:
+    (tmp_path / "ds.json").write_text(CONFIG)
+    counted = []
+    for size in (2, 2, SMALL, 2 * SMALL):
+        added = numbered("p.add_argument('--o@')\n", size)
+        start = "import argparse, deepspeed\np = argparse.ArgumentParser()\n"
+        (tmp_path / "train.py").write_text(f"{start}{added}a = p.parse_args()\n")
+        launch = f"{LAUNCH} {numbered('--o@ @ ', size)}"
+        counted.append(calls(partial(check, tmp_path, launch)))
+    _, nothing, once, twice = counted
+    assert twice - nothing < 2.3 * (once - nothing) + 2_000
+
+
 def test_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     counted = []

@@ -174,6 +174,7 @@ class Requests:
     def __init__(self, launch: LaunchContext | None, script: Script | None = None) -> None:
         self._launch = launch
         self._script = script if script is not None and script.unreadable is None else None
+        self._meant: dict[str, str | None] = {}
 
     def get(self, key: str) -> Request | None:
         """What is asked for under a dotted DeepSpeed key, None where nothing says.
@@ -339,13 +340,22 @@ class Requests:
                 found = (argument, names[argument.name])
             elif last in names:
                 found = (argument, Confidence.MEDIUM)
-            elif self._script is not None:
-                from dsguard.script.lookup import expand
-
-                meant = expand(self._script, argument.flag)
-                if isinstance(meant, str) and meant in names:
+            else:
+                meant = self._means(argument.flag)
+                if meant is not None and meant in names:
                     found = (argument, names[meant])
         return found
+
+    def _means(self, flag: str) -> str | None:
+        """The argument of the script that a flag means, where that is sure."""
+        if self._script is None:
+            return None
+        if flag not in self._meant:
+            from dsguard.script.lookup import expand
+
+            meant = expand(self._script, flag)
+            self._meant[flag] = meant if isinstance(meant, str) else None
+        return self._meant[flag]
 
     def _in_code(self, names: dict[str, Confidence]) -> tuple[Request | None] | None:
         """What the script's one call of TrainingArguments passes under one of these names.

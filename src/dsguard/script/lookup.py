@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from dsguard.script.declaration import Declaration, Unreadable
-from dsguard.script.script import ParserKind, Script
+from dsguard.script.script import ABBREVIATING, Script
 from dsguard.script.training_arguments import (
     OLDER_NAMES,
-    TRAINING_ARGUMENTS_NAMES,
-    TRAINING_ARGUMENTS_ON,
     FrameworkDefault,
     framework_default,
     framework_names,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_ABBREVIATING = frozenset({ParserKind.ARGPARSE, ParserKind.HF})
-_HELP = ("-h", "--help")
 
 
 class Ambiguous(Struct, frozen=True):
@@ -57,11 +47,11 @@ def expand(script: Script, flag: str) -> str | Ambiguous | Unreadable | None:
 
     Source: ``argparse.py``, ``_parse_optional`` and ``_get_option_tuples``.
     """
-    known = dict(_flags(script))
+    known = script.flags
     if flag in known:
         return known[flag]
     unclear = _unclear(script)
-    if script.parser not in _ABBREVIATING:
+    if script.parser not in ABBREVIATING:
         return unclear
     found = [other for other in known if _matches(flag, other)] if script.abbreviations else []
     if len(found) > 1:
@@ -90,18 +80,3 @@ def _unclear(script: Script) -> Unreadable | None:
     if script.framework is not None and framework_names(script.framework) is None:
         return Unreadable(f"the arguments that {script.framework} adds are not known")
     return None
-
-
-def _flags(script: Script) -> Iterator[tuple[str, str]]:
-    """Every flag with the name of its argument."""
-    if script.parser in _ABBREVIATING:
-        yield from ((flag, "help") for flag in _HELP)
-    for declaration in script.arguments:
-        yield from ((flag, declaration.name) for flag in declaration.flags)
-    if script.framework is None:
-        return
-    own = {declaration.name for declaration in script.arguments}
-    for name in (framework_names(script.framework) or TRAINING_ARGUMENTS_NAMES) - own:
-        for prefix in ("", "no_") if name in TRAINING_ARGUMENTS_ON else ("",):
-            yield f"--{prefix}{name}", name
-            yield "--" + f"{prefix}{name}".replace("_", "-"), name

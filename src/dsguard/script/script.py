@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from dsguard.script.loop.description import Loop
-from dsguard.script.training_arguments import FRAMEWORK_CLASSES
+from dsguard.script.training_arguments import (
+    FRAMEWORK_CLASSES,
+    TRAINING_ARGUMENTS_NAMES,
+    TRAINING_ARGUMENTS_ON,
+    framework_names,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from dsguard.model.source import Location, Source
     from dsguard.script.declaration import Constant, Declaration, FromArgument, Unreadable
@@ -42,6 +48,11 @@ READABLE = (ParserKind.HF, ParserKind.ARGPARSE, ParserKind.TYPER, ParserKind.CLI
 """The kinds whose declarations are read, the most telling first."""
 
 
+ABBREVIATING = frozenset({ParserKind.ARGPARSE, ParserKind.HF})
+"""The kinds that may take the beginning of a flag for all of it."""
+_HELP = ("-h", "--help")
+
+
 class Gap(Struct, frozen=True):
     """A place where the script may declare more, or otherwise, than could be read.
 
@@ -69,7 +80,7 @@ class SetupCall(Struct, frozen=True):
     location: Location
 
 
-class Script(Struct, frozen=True):
+class Script(Struct, frozen=True, dict=True):
     """A training script, read.
 
     ``unreadable`` says why the text could not be read at all; everything else is empty then.
@@ -115,3 +126,21 @@ class Script(Struct, frozen=True):
     def is_training_arguments(self) -> bool:
         """Whether the command line accepts every name of a TrainingArguments class."""
         return self.framework is not None
+
+    @cached_property
+    def flags(self) -> Mapping[str, str]:
+        """Every flag that could be read, with the name of its argument."""
+        return dict(self._flags())
+
+    def _flags(self) -> Iterator[tuple[str, str]]:
+        if self.parser in ABBREVIATING:
+            yield from ((flag, "help") for flag in _HELP)
+        for declaration in self.arguments:
+            yield from ((flag, declaration.name) for flag in declaration.flags)
+        if self.framework is None:
+            return
+        own = {declaration.name for declaration in self.arguments}
+        for name in (framework_names(self.framework) or TRAINING_ARGUMENTS_NAMES) - own:
+            for prefix in ("", "no_") if name in TRAINING_ARGUMENTS_ON else ("",):
+                yield f"--{prefix}{name}", name
+                yield "--" + f"{prefix}{name}".replace("_", "-"), name
