@@ -16,7 +16,7 @@ from .real_bash import agrees, commands_run, needs_bash
 
 def commands(script: str) -> list[tuple[Word, ...]]:
     """The words of every command in which ``deepspeed`` is the program."""
-    met = walk(Text.written(script, 0, len(script)), State()).met
+    met = walk([(Text.written(script, 0, len(script)), State())]).met
     return [m.words for m in met if "deepspeed" in [w.text for w in m.words[:4]]]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ import pytest
 from dsguard.launch.shell import walk
 from dsguard.launch.shell.expand import Field, placed_words
 from dsguard.launch.shell.find import find_launches
+from dsguard.launch.shell.makefile import recipes
+from dsguard.launch.shell.parse import Parser, parse
 from dsguard.launch.shell.state import State
+from dsguard.launch.shell.syntax import Simple
 from dsguard.launch.shell.text import text_of
 from dsguard.launch.words import Word
 from dsguard.model.source import Source
+from tests.calls import calls, lines
 from tests.conftest import Dsguard
 
 WORDS = " ".join(f"--option{number} {number}" for number in range(400))
@@ -106,3 +111,91 @@ def test_what_is_not_read_to_its_end_is_said(text: str, dsguard: Dsguard, tmp_pa
     assert outcome.code == 3
     assert "run.sh: makes more work than a launch script does" in outcome.out
     assert "holds no launch" not in outcome.out
+
+
+RECURSION = "f(){ f;f;f; }; f\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "form"),
+    [
+        ("Makefile", "all:\n", f"\t{RECURSION}"),
+        ("README.md", "", f"```bash\n{RECURSION}```\n"),
+    ],
+)
+def test_a_file_of_several_texts_is_worth_as_much_as_one(
+    name: str, start: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "_BUDGET", 1_000)
+    one, many = (
+        calls(partial(find_launches, Source(name, start + form * times))) for times in (1, 20)
+    )
+    assert many < 2 * one
+    assert not find_launches(Source(name, start + form * 20)).whole
+
+
+def test_what_is_not_walked_starts_nothing_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "_BUDGET", 1_000)
+    found = find_launches(Source("Makefile", f"all:\n\t{LAUNCH}\n\t{RECURSION}\t{LAUNCH}\n"))
+    assert len(found.launches) == 1
+    assert not found.whole
+
+
+@pytest.mark.parametrize(
+    ("value", "appended"),
+    [("a" * 300_000, 0), ("a $(X) " * 5_000, 0), ("a", 20_000), ("$$" * 50_000, 0)],
+    ids=["characters", "itself", "pieces", "dollars"],
+)
+def test_a_makefile_inserts_so_much_and_no_more(value: str, appended: int) -> None:
+    text = f"X = {value}\n" + "X += b\n" * appended + "all:\n\tdeepspeed" + " $(X)" * 1_990
+    recipe = next(recipes(Source("Makefile", text)))
+    assert len(recipe.text) < len(text) + (1 << 20)
+    assert len(recipe.chunks) < (1 << 20) // 20 + 4 * 1_990
+    assert not recipe.chunks[-1].known
+
+
+def test_a_makefile_inserts_what_a_launch_needs() -> None:
+    text = f"ARGS = {WORDS}\nall:\n" + "\tdeepspeed train.py $(ARGS)\n" * 50
+    assert all(
+        chunk.known for recipe in recipes(Source("Makefile", text)) for chunk in recipe.chunks
+    )
+
+
+@pytest.mark.parametrize("form", ['echo $((echo "(((((((((" ) )\n', "((a ; b) ; c)\n"])
+def test_parentheses_are_matched_once(form: str) -> None:
+    once, twice = (lines(Parser(form * times).whole) for times in (50, 100))
+    assert twice < 2.3 * once
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("a[3]=b c", True),
+        ("a[${i}]+=b c", True),
+        (f"a[{'i' * 400}]=b c", True),
+        (f"a[{'i' * 401}]=b c", False),
+    ],
+)
+def test_a_subscript_has_an_end(text: str, taken: bool) -> None:
+    """Or every ``[`` of a line would be looked for to its end."""
+    node = parse(text).block[0].commands[0]
+    assert isinstance(node, Simple)
+    assert bool(node.assignments) is taken
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a[;" * 40_000, "echo " + "${a[}" * 10_000, "python x.py --" + "deepspeed" * 12_000 + "!"],
+)
+def test_long_lines_are_read(text: str) -> None:
+    """Each of them took as long as its length times itself: up to a minute."""
+    assert not find_launches(Source("run.sh", text)).launches
+
+
+@pytest.mark.parametrize(
+    ("word", "launches"),
+    [("--deepspeed", 1), ("-my-DS_config-x", 1), ("--x=deepspeed_", 0), ("--deepspeed!", 0)],
+)
+def test_a_flag_that_names_deepspeed(word: str, launches: int) -> None:
+    found = find_launches(Source("run.sh", f"python train.py {word}\n"))
+    assert len(found.launches) == launches

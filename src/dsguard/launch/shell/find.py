@@ -21,11 +21,11 @@ from dsguard.launch.shell.slurm import directives, job_state
 from dsguard.launch.shell.starts import Start, start_of
 from dsguard.launch.shell.state import State
 from dsguard.launch.shell.text import Text
-from dsguard.launch.shell.walk import Walked, walk
+from dsguard.launch.shell.walk import walk
 from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _COMMENT_LINE = re.compile(r"^[ \t]*(#[^\r\n]*)", re.MULTILINE)
 _LARGEST = 1 << 20
@@ -70,8 +70,8 @@ def find_launches(source: Source) -> FoundLaunches:
         return FoundLaunches([], whole=False)
     options = directives(source) if kind == "script" else ()
     found: list[tuple[Start, FoundLaunch]] = []
-    walks = _READERS[kind](source)
-    for met in (met for one in walks for met in one.met):
+    walked = walk(_READERS[kind](source), source)
+    for met in walked.met:
         command = Command(source, met.words, met.exported)
         start = start_of(command)
         if start is not None:
@@ -79,7 +79,7 @@ def find_launches(source: Source) -> FoundLaunches:
     starts = {start for start, _ in found}
     best = next((start for start in Start if start in starts), None)
     launches = [launch for start, launch in found if start is best]
-    return FoundLaunches(launches, all(one.whole for one in walks))
+    return FoundLaunches(launches, walked.whole)
 
 
 def comments_of(source: Source) -> list[Span]:
@@ -97,22 +97,22 @@ def comments_of(source: Source) -> list[Span]:
     return sorted(parser.comments)
 
 
-def _script(source: Source) -> list[Walked]:
+def _script(source: Source) -> Iterator[tuple[Text, State]]:
     text = Text.written(source.text, 0, len(source.text))
     state = job_state(directives(source))
     set_by_batch_system(state, text)
-    return [walk(text, state, source)]
+    yield text, state
 
 
-def _makefile(source: Source) -> list[Walked]:
-    return [walk(recipe, State(), source) for recipe in recipes(source)]
+def _makefile(source: Source) -> Iterator[tuple[Text, State]]:
+    return ((recipe, State()) for recipe in recipes(source))
 
 
-def _markdown(source: Source) -> list[Walked]:
-    return [walk(fence, State(), source) for fence in fences(source)]
+def _markdown(source: Source) -> Iterator[tuple[Text, State]]:
+    return ((fence, State()) for fence in fences(source))
 
 
-_READERS: dict[Kind, Callable[[Source], list[Walked]]] = {
+_READERS: dict[Kind, Callable[[Source], Iterator[tuple[Text, State]]]] = {
     "script": _script,
     "makefile": _makefile,
     "markdown": _markdown,

@@ -23,6 +23,10 @@ _REFERENCE = re.compile(
 _DEEPEST = 20
 _BUDGET = 2_000
 """How many variables are replaced in one Makefile."""
+_LARGEST = 1 << 20
+"""So many characters are inserted for them."""
+_CHUNK = 20
+"""A chunk, which has places of its own, is as much work as so many characters."""
 
 
 def recipes(source: Source) -> Iterator[Text]:
@@ -39,7 +43,8 @@ class _Makefile:
         self.source = source
         self.variables: dict[str, list[Span] | None] = {}
         self.commands: list[Span] = []
-        self.spent = 0
+        self.replaced = 0
+        self.inserted = 0
         conditions = 0
         for span in _logical_lines(source.text):
             line = source.slice(span)
@@ -66,7 +71,7 @@ class _Makefile:
         elif operator == "+" and name in self.variables:
             before = self.variables[name]
             if before is not None:
-                self.variables[name] = [*before, value]
+                before.append(value)
         elif operator != "?" or name not in self.variables:
             self.variables[name] = [value]
 
@@ -84,8 +89,7 @@ class _Makefile:
             spans = self.variables.get(name) if name else None
             if found["other"] == "$":
                 chunks.append(Chunk("$", (place,)))
-            elif spans is not None and depth < _DEEPEST and self.spent < _BUDGET:
-                self.spent += 1
+            elif spans is not None and depth < _DEEPEST and self._pays(spans):
                 for i, span in enumerate(spans):
                     if i:
                         chunks.append(Chunk(" ", (place,)))
@@ -97,6 +101,16 @@ class _Makefile:
             at = place.end
         chunks.append(_written(text, at, end))
         return chunks
+
+    def _pays(self, spans: list[Span]) -> bool:
+        """Whether one more variable is replaced; after the first that is not, none is."""
+        if self.replaced >= _BUDGET or self.inserted > _LARGEST:
+            return False
+        self.replaced += 1
+        for start, end in spans:
+            chunks = 2 + 2 * self.source.text.count("$", start, end)
+            self.inserted += end - start + chunks * _CHUNK
+        return self.inserted <= _LARGEST
 
 
 def _logical_lines(text: str) -> Iterator[Span]:

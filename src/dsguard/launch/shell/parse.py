@@ -27,14 +27,14 @@ from dsguard.launch.shell.syntax import (
     Simple,
     Test,
 )
-from dsguard.launch.shell.words import BLANK, WordParser
+from dsguard.launch.shell.words import BLANK, SUBSCRIPT, WordParser
 from dsguard.launch.words import ShellSyntaxError
 from dsguard.model.source import Span
 
 DECLARATIONS = ("export", "declare", "typeset", "local", "readonly")
 """Commands whose arguments are assignments."""
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^]\n]*\])?(\+?)=", re.ASCII)
+_ASSIGNMENT = re.compile(rf"([A-Za-z_]\w*)({SUBSCRIPT})?(\+?)=", re.ASCII)
 _FUNCTION = re.compile(r"([^\s;&|()<>'\"\\$`=]+)[ \t]*\([ \t]*\)")
 _RESERVED = re.compile(r"(\{|\}|!|\[\[|[a-z]+)(?=[\s;&|()<>]|\Z)")
 _REDIRECTION = re.compile(

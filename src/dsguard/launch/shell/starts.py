@@ -38,7 +38,8 @@ _SUBCOMMANDS = {
 }
 """The subcommands that start a training, of launchers that have others too."""
 _TOOLS = ("pip", "venv", "ensurepip", "http", "json", "build", "pytest", "site")
-_FLAG = re.compile(r"--?[\w-]*(?:deepspeed|ds[_-]config)[\w-]*$", re.IGNORECASE)
+_FLAG = re.compile(r"--?[\w-]+")
+_NAME = re.compile(r"deepspeed|ds[_-]config", re.IGNORECASE)
 _STRATEGY = re.compile(r"deepspeed(?:_stage_\w+)?$")
 _CONFIG = re.compile(r"deepspeed|ds_|zero", re.IGNORECASE)
 """Arguments that hand a script its DeepSpeed config, or switch DeepSpeed on."""
@@ -135,7 +136,7 @@ def _speaks_of_deepspeed(words: tuple[Word, ...]) -> bool:
     behind_flag = False
     for word in words:
         name, equals, value = word.text.partition("=")
-        if _FLAG.match(name):
+        if _FLAG.fullmatch(name) and _NAME.search(name):
             return True
         if not equals:
             value = word.text

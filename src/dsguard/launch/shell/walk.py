@@ -116,19 +116,26 @@ class Walked(NamedTuple):
     whole: bool
 
 
-def walk(text: Text, state: State, source: Source | None = None) -> Walked:
-    """All commands of a script, from the state in which it starts.
+def walk(texts: Iterable[tuple[Text, State]], source: Source | None = None) -> Walked:
+    """All commands of a file: of each of its texts, from the state in which it starts.
 
-    ``source`` is the file that the text stands in, for jobs that are written in it.
+    The texts know nothing of one another, but share what work the file is worth. ``source`` is
+    the file that they stand in, for jobs that are written in it.
     """
-    walker = _Walker(source or Source("<script>", text.text, is_file=False))
-    try:
-        walker.text(text, state)
-        for function in [f for f in walker.defined.values() if id(f) not in walker.called]:
-            walker.function(function, None, state)
-    except _BudgetError:
-        return Walked(list(walker.met), whole=False)
-    return Walked(list(walker.met), whole=True)
+    met: list[Met] = []
+    spent = 0
+    for text, state in texts:
+        file = source or Source("<script>", text.text, is_file=False)
+        walker = _Walker(file, spent=spent)
+        try:
+            walker.text(text, state)
+            for function in [f for f in walker.defined.values() if id(f) not in walker.called]:
+                walker.function(function, None, state)
+        except _BudgetError:
+            return Walked([*met, *walker.met], whole=False)
+        met += walker.met
+        spent = walker.spent
+    return Walked(met, whole=True)
 
 
 class _BudgetError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dsguard.launch.shell.syntax import Arithmetic, Block, Hidden, Literal, Parameter, Part, RawWord
@@ -15,6 +16,9 @@ BLANK = " \t\r"
 _ENDS_WORD = BLANK + "\n;&|()<>"
 _DEEPEST = 40
 """How deep commands and expansions may nest."""
+SUBSCRIPT = r"\[[^]\n]{0,400}\]"
+"""``[...]`` behind the name of an array; a longer one is none, or every ``[`` of a line would be
+looked for to its end."""
 
 _RUN = re.compile(r"[^\s;&|()<>'\"\\$`]+|[^\S \t\r\n]+")
 _RUN_QUOTED = re.compile(r'[^"\\$`]+')
@@ -24,10 +28,11 @@ _RUN_EXPRESSION = re.compile(r'[^"\\$`]')
 _NAME = re.compile(r"[A-Za-z_]\w*|\d|[@*#?$!-]", re.ASCII)
 _BRACED = re.compile(
     r"\$\{(?P<bang>!)?(?P<length>#(?=[\w@*]))?(?P<name>[A-Za-z_]\w*|\d+|[@*#?$!-])"
-    r"(?P<subscript>\[[^]\n]*\])?",
+    rf"(?P<subscript>{SUBSCRIPT})?",
     re.ASCII,
 )
 _OPERATOR = re.compile(r":?[-+=?]|##?|%%?|//?|\^\^?|,,?|:|@")
+_PARENTHESIS = re.compile(r"[()]")
 _ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _CODE = re.compile(r"\\[0-7xuUc]")
@@ -183,16 +188,25 @@ class WordParser:
         parts.append(Hidden(start, self.at, quoted, found[0]))
 
     def _closing_parentheses(self, start: int) -> int | None:
-        """Where the ``))`` stands that ends an expression; None where another thing is meant."""
-        open_ = 0
-        for at in range(start, len(self.text)):
-            if self.text[at] == "(":
-                open_ += 1
-            elif self.text[at] == ")":
-                if not open_:
-                    return at if self.text.startswith("))", at) else None
-                open_ -= 1
-        return None
+        """Where the ``))`` stands that ends an expression; None where another thing is meant.
+
+        ``start`` is behind the ``((`` that opens it.
+        """
+        at = self._closing.get(start - 1)
+        return at if at is not None and self.text.startswith("))", at) else None
+
+    @cached_property
+    def _closing(self) -> dict[int, int]:
+        """Where each parenthesis is closed that stands behind another one."""
+        found: dict[int, int] = {}
+        open_: list[int] = []
+        for match in _PARENTHESIS.finditer(self.text):
+            at = match.start()
+            if match[0] == "(":
+                open_.append(at)
+            elif open_ and self.text.startswith("((", (opening := open_.pop()) - 1):
+                found[opening] = at
+        return found
 
     def _arithmetic(self, parts: list[Part], end: int, quoted: bool) -> None:
         start = self.at
