@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dsguard.launch.shell import walk
+from dsguard.launch.shell import assign, expand, state, walk
 from dsguard.launch.shell.expand import Field, placed_words
 from dsguard.launch.shell.find import find_launches
 from dsguard.launch.shell.makefile import recipes
@@ -199,3 +199,50 @@ def test_long_lines_are_read(text: str) -> None:
 def test_a_flag_that_names_deepspeed(word: str, launches: int) -> None:
     found = find_launches(Source("run.sh", f"python train.py {word}\n"))
     assert len(found.launches) == launches
+
+
+MANY = "A=" + "'x'\"y\"" * 1_900 + "\n"
+"""A variable of 3,800 chunks."""
+
+
+@pytest.mark.parametrize(
+    ("start", "form"),
+    [
+        (MANY + "".join(f'A{number}="$A"\n' for number in range(4)), "a && b\n"),
+        ("", "A+=(x)\n"),
+        ("", "A+=x\n"),
+        ("set -- " + "a " * 20_000 + "\n", "shift\n"),
+        (MANY, "B=${#A}\n"),
+        (MANY.replace("x", "1").replace("y", "1"), "B=$((A))\n"),
+    ],
+    ids=["merged", "array", "appended", "shifted", "measured", "calculated"],
+)
+def test_what_is_looked_at_again_and_again_is_paid_for(
+    start: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+
+    def count(real: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def counted(values: Any) -> Any:
+            nonlocal looked
+            looked += len(values) if values is not None else 0
+            return real(values)
+
+        return counted
+
+    for module in (state, expand, assign):
+        for name in ("text_of", "is_known"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, count(getattr(module, name)))
+    monkeypatch.setattr(walk, "_BUDGET", 5_000)
+    short, long = (find_launches(Source("run.sh", start + form * times)) for times in (3, 5_000))
+    assert short.whole
+    assert not long.whole
+    assert looked < 2 * 100 * 5_000
+
+
+def test_20000_commands_are_read_to_their_end() -> None:
+    text = "A=(1 2 3)\nset -- a b c\n" + "B+=x\nshift\n" * 500 + "echo ${#A} ${1:-1}\n" * 9_000
+    found = find_launches(Source("run.sh", text + "true\n" * 10_000 + LAUNCH))
+    assert found.whole
+    assert len(found.launches) == 1

@@ -108,10 +108,13 @@ def _assigned(expander: Expander, assignment: Assignment) -> Content:
         held = (Chunk(f"${assignment.name}", places, known=False),)
     if content is None or held is None:
         return content
+    # What was there is handed on, and measured anew, chunk by chunk.
     if isinstance(held, Array):
+        expander.inserted += sum(map(len, held.items))
         return _array_assigned(held, content, append=assignment.append)
     if not assignment.append:
         return content
+    expander.inserted += len(held)
     if isinstance(content, Array):
         return Array((held, *content.items), content.counted and is_known(held))
     return (*held, *content)
@@ -147,6 +150,7 @@ def _shift(expander: Expander, node: Simple, fields: list[Field]) -> None:
         set_positionals(state, None)
     elif state.more_positionals or int(count) <= len(state.positionals):
         state.positionals = state.positionals[int(count) :]
+        expander.inserted += len(state.positionals)
 
 
 def _unset(expander: Expander, node: Simple, fields: list[Field]) -> None:

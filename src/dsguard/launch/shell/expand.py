@@ -87,7 +87,8 @@ class Expander:
         self.state = state
         self.by_itself = by_itself
         self.inserted = 0
-        """Characters of the values of variables, chunks included: how much work it was."""
+        """Characters of the values of variables, chunks included: how much work it was. A chunk
+        that is only looked at counts as one."""
 
     def fields(self, words: Iterable[RawWord]) -> list[Field]:
         """The words that a command gets."""
@@ -141,9 +142,10 @@ class Expander:
     def _number(self, name: str) -> str | None:
         variable = self.state.variables.get(name)
         content = variable.content if variable is not None else None
-        if content is None or isinstance(content, Array) or not is_known(content):
+        if content is None or isinstance(content, Array):
             return None
-        return text_of(content) or "0"
+        self.inserted += len(content)
+        return (text_of(content) or "0") if is_known(content) else None
 
     def _pieces(self, parts: Iterable[Part]) -> list[_Piece]:
         pieces: list[_Piece] = []
@@ -301,6 +303,7 @@ class Expander:
             content = content.items[0]
         if content is None:
             return None
+        self.inserted += len(content)
         if not colon or any(chunk.known and chunk.text for chunk in content):
             return False
         return True if is_known(content) else None
@@ -319,7 +322,10 @@ class Expander:
                 return len(content.items) if content.counted else None
             return 1
         single = _item(content, part.subscript)
-        return len(text_of(single)) if single is not None and is_known(single) else None
+        if single is None:
+            return None
+        self.inserted += len(single)
+        return len(text_of(single)) if is_known(single) else None
 
     def _joined(self, pieces: list[_Piece]) -> Value:
         """The pieces as one value; a tilde at its start is not known."""

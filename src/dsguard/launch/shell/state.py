@@ -46,6 +46,8 @@ class Variable(Struct, frozen=True):
         """Whether both surely hold the same."""
         if other is None or self.unset != other.unset:
             return False
+        if self.content is other.content:
+            return True
         mine, theirs = _items(self.content), _items(other.content)
         if mine is None or theirs is None:
             return mine is theirs
@@ -139,7 +141,8 @@ def merged(first: State, second: State) -> State:
             variables[name] = replace(one, exported=exported)
         else:
             variables[name] = Variable(None, exported, place=known.place)
-    same = first.positionals == second.positionals
+    given = first.positionals
+    same = given is second.positionals or given == second.positionals
     return State(
         variables,
         first.folder if first.folder == second.folder else None,
@@ -157,5 +160,6 @@ def _common(flags: list[bool | None]) -> bool | None:
 
 def _too_large(content: Value | Array) -> bool:
     values = _items(content) or ()
-    chunks = sum(map(len, values))
-    return chunks > _MOST_CHUNKS or sum(len(text_of(value)) for value in values) > _LARGEST
+    if sum(map(len, values)) > _MOST_CHUNKS:
+        return True
+    return sum([len(chunk.text) for value in values for chunk in value]) > _LARGEST

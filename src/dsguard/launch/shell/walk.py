@@ -340,7 +340,8 @@ class _Walk:
                 state.forget(name)
             if after.folder != before.folder:
                 state.folder = None
-            if after.positionals != before.positionals:
+            changed = after.positionals is not before.positionals
+            if changed and after.positionals != before.positionals:
                 set_positionals(state, None)
         self.block(node.body, state)
         state.ended = False
