@@ -5,6 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 
 def calls(run: Callable[[], object]) -> int:
@@ -27,7 +31,7 @@ def lines(run: Callable[[], object]) -> int:
     """How many lines of Python are executed, for loops that call no function."""
     count = 0
 
-    def see(frame: FrameType, event: str, argument: object) -> object:
+    def see(frame: FrameType, event: str, argument: object) -> TraceFunction:
         nonlocal count
         count += event == "line"
         return see
