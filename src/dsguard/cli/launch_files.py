@@ -36,7 +36,7 @@ _MISSING: tuple[TroubleKind, ...] = (
 )
 """Troubles that another folder may not have."""
 
-_WRITERS = "tee|cp|mv|ln|wget|curl"
+_WRITER = re.compile(r">|\b(?:tee|cp|mv|ln|wget|curl)\b")
 _KEYS = re.compile(
     r"""(\\?["'])(?:zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)\1"""
 )
@@ -201,9 +201,12 @@ def _missing_trouble(launch: LaunchContext) -> LaunchTrouble | None:
 
 def _writes(source: Source, name: str) -> bool:
     """Whether a script seems to write a file: into it, or something like a DeepSpeed config."""
-    file = re.escape(PurePath(name).name)
-    into = re.search(rf"(?:>|\b(?:{_WRITERS})\b)[^\n;|&]*\b{file}(?![\w.-])", source.text)
-    return into is not None or _KEYS.search(source.text) is not None
+    file = re.compile(rf"\b{re.escape(PurePath(name).name)}(?![\w.-])")
+    for command in re.finditer(r"[^\n;|&]+", source.text):
+        writer = _WRITER.search(source.text, *command.span())
+        if writer is not None and file.search(source.text, writer.end(), command.end()):
+            return True
+    return _KEYS.search(source.text) is not None
 
 
 def _somewhere(

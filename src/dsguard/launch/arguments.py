@@ -18,7 +18,7 @@ from dsguard.model.source import Location, Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_NEGATIVE_NUMBER = r"(?i)-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|-(inf|nan)$"
+_NEGATIVE_NUMBER = r"(?i)-(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$|-(inf|nan)$"
 
 
 def read_arguments(command: Command, words: Sequence[Word]) -> ScriptArguments:

@@ -69,7 +69,7 @@ _MOST_CALLS = 40
 """How often one function is followed with values of its own."""
 
 _PARSER_WORDS = (
-    r"ArgumentParser|TrlParser|add_argument|set_defaults|parse_\w*args|add_config_arguments"
+    r"ArgumentParser|TrlParser|add_argument|set_defaults|parse_(?:(?!parse_)\w)*args|add_config_arguments"
     r"|(?:Arguments|Config)\("
 )
 _TRAINING_WORDS = r"deepspeed|[aA]ccelerat"

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 OWN_FILE = "dsguard.toml"
 SHARED_FILE = "pyproject.toml"
-_MAY_BE_OURS = r"""^.*\btool\b(?:.*\bdsguard\b|["']?\s*[\]=])"""
-"""A line that every text with a table ``tool.dsguard`` has."""
+_TOOL = re.compile(r"\btool\b")
+_BEHIND = re.compile(r"\bdsguard\b")
+_ALONE = re.compile(r"""\btool\b["']?\s*[\]=]""")
+_HEADER = re.compile(r"\[+\s*tool\s*\.\s*dsguard\b")
 SHARED_TABLE = ("tool", "dsguard")
 
 
@@ -39,7 +41,7 @@ def _speaks_of_dsguard(path: Path) -> bool:
         text = read_regular(path, path.name).decode("utf-8", errors="replace")
     except ReadError:
         return False
-    if "dsguard" not in text or not re.search(_MAY_BE_OURS, text, re.MULTILINE):
+    if "dsguard" not in text or not any(map(_may_be_ours, text.split("\n"))):
         return False
     # Here, because few projects that have a pyproject.toml speak of dsguard in it.
     from dsguard.settings.places import tomllib, value_at
@@ -49,5 +51,13 @@ def _speaks_of_dsguard(path: Path) -> bool:
     except LookupError:
         return False
     except (ValueError, RecursionError):
-        return re.search(r"^\s*\[+\s*tool\s*\.\s*dsguard\b", text, re.MULTILINE) is not None
+        return any(_HEADER.match(line.lstrip()) for line in text.split("\n"))
     return True
+
+
+def _may_be_ours(line: str) -> bool:
+    """Whether a line is one that every text with a table ``tool.dsguard`` has."""
+    tool = _TOOL.search(line)
+    if tool is None:
+        return False
+    return _BEHIND.search(line, tool.end()) is not None or _ALONE.search(line) is not None

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from dsguard.facts.case import Case
 
 _MEANT = {"true": "true", "false": "false", "none": "null", "null": "null"}
-# A comma at the end and a comment set off by white space or a comma: not written to be text.
-_SWALLOWED = re.compile(r"(\s{0,80},)?((?:(?<=,)|\s)\s{0,80}(#|//|/\*).*)?$", re.DOTALL)
+_COMMENT = re.compile(r"(?<=[\s,])(?:#|//|/\*)")
 
 # Names that templates leave to be filled in: GLOBAL_BATCH, ${stage}, <lr>, {{ lr }}, %lr%.
-_PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9]*(_\w+)*|[$<{%@].*")
+_PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9]*(_\w+)?|[$<{%@].*")
 
 
 @rule(
@@ -45,7 +44,7 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
     template = any(problem.kind is ProblemKind.PLACEHOLDER for problem in case.problems)
     for pointer, scalar in _bare_strings(case.document):
         text = str(scalar.value)
-        core = _SWALLOWED.sub("", text, count=1)
+        core = _written_to_be_text(text)
         meant, what = _meaning(core)
         if core == text and not what:
             continue
@@ -71,6 +70,14 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
             fix=fix,
             help="" if fix else help,
         )
+
+
+def _written_to_be_text(text: str) -> str:
+    """A bare string without a comma at its end and a comment set off by white space or a comma."""
+    comment = _COMMENT.search(text)
+    if comment is not None:
+        text = text[: comment.start()].rstrip()
+    return text[:-1].rstrip() if text.endswith(",") else text
 
 
 def _meaning(core: str) -> tuple[str | None, str]:

@@ -24,7 +24,9 @@ _KINDS = {"optimizer": ("optimizer",), "scheduler": ("scheduler", "lr_scheduler"
 """The block of the config, and what the script calls what it passes."""
 
 _OPTIMIZERS = re.compile(r"(torch\.optim|deepspeed\.ops|bitsandbytes\.optim|apex\.optimizers)\.\w")
-_SCHEDULERS = re.compile(r"torch\.optim\.lr_scheduler\.\w|(transformers|diffusers)\..*get_\w*sched")
+_SCHEDULERS = re.compile(
+    r"torch\.optim\.lr_scheduler\.\w|(transformers|diffusers)\..*get_((?!get_)\w)*sched"
+)
 _DUMMY = re.compile(r"accelerate\..*DummyOptim")
 
 
