@@ -29,7 +29,10 @@ def _run() -> None:
 
     guard_streams()
     from dsguard.cli.app import main
+    from dsguard.model.digits import MOST_DIGITS
 
+    if hasattr(sys, "set_int_max_str_digits"):  # from Python 3.10.7 on
+        sys.set_int_max_str_digits(MOST_DIGITS)
     try:
         main()
     except SystemExit as end:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from dsguard.model.digits import whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -38,6 +40,7 @@ def seat_of(environ: Mapping[str, str]) -> Seat | None:
     for launcher, rank, size, shown_by in _LAUNCHERS:
         if shown_by not in environ or environ.get("SLURM_STEP_ID") == _BATCH_STEP:
             continue
-        if environ.get(rank, "").isdecimal() and environ.get(size, "").isdecimal():
-            return Seat(launcher, int(environ[rank]), int(environ[size]), size)
+        number, world_size = (whole_number(environ.get(name, "")) for name in (rank, size))
+        if number is not None and world_size is not None:
+            return Seat(launcher, number, world_size, size)
     return None

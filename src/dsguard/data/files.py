@@ -11,6 +11,7 @@ import numpy as np
 
 from dsguard.data.batches import RankBatches
 from dsguard.data.lengths import Integers, lengths_array
+from dsguard.model.digits import whole_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,4 +215,5 @@ def _chosen(path: Path, names: Sequence[str], field: str | None) -> str:
 
 
 def _number(text: Any) -> Any:
-    return int(text) if isinstance(text, str) and text.strip().isdigit() else text
+    number = whole_number(text.strip()) if isinstance(text, str) else None
+    return text if number is None else number

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dsguard.frontends.base import FrontEnd, FrontEndName
 from dsguard.launch.context import LaunchContext, LauncherName
 from dsguard.launch.counts import product
+from dsguard.model.digits import whole_number
 from dsguard.model.fact import Fact, Known, Unknown
 
 if TYPE_CHECKING:
@@ -49,11 +50,10 @@ def _of_trainer(requests: Requests) -> Fact:
 
 
 def _known(request: Request, value: Any) -> Fact:
-    if isinstance(value, str) and value.isdecimal():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    number = whole_number(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         return Unknown(f"{request.flag} is {value!r}")
-    return Known(value, request.origin)
+    return Known(number, request.origin)
 
 
 def _count(devices: Any) -> int | None:
@@ -63,8 +63,9 @@ def _count(devices: Any) -> int | None:
     """
     if isinstance(devices, str):
         text = devices.strip()
-        if text.isdecimal():
-            return int(text)
+        number = whole_number(text)
+        if number is not None:
+            return number
         numbers = [part.strip() for part in text.split(",") if part.strip()]
         return len(numbers) if "," in text and all(n.isdecimal() for n in numbers) else None
     if isinstance(devices, (list, tuple)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from dsguard.frontends.installed import installed
 from dsguard.frontends.pinned import pinned
@@ -31,7 +31,7 @@ def resolve_target(
     if requested is not None:
         try:
             version = Version(requested)
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or more digits than Python converts
             raise TargetError(
                 f"{requested!r} is not a DeepSpeed version; write it like {NEWEST_KNOWN}"
             ) from None

@@ -12,7 +12,7 @@ import sys
 from functools import lru_cache
 from importlib.machinery import PathFinder
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 _INFO = ("dist-info", "egg-info")
 
@@ -29,7 +29,7 @@ def installed(package: str) -> Version | None:
         found = _in_metadata(package)
     try:
         return Version(Version(found).public) if found is not None else None
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or more digits than Python converts
         return None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
@@ -80,7 +80,7 @@ def _versions(
     for version in texts:
         try:
             yield Version(Version(version).public)
-        except InvalidVersion:
+        except ValueError:  # InvalidVersion, or more digits than Python converts
             continue
 
 
@@ -125,13 +125,13 @@ def _exact(requirements: Iterable[Any], name: str) -> Iterator[str]:
         # about the package.
         if not isinstance(text, str) or "==" not in text or name not in _canonical(text):
             continue
-        from packaging.requirements import InvalidRequirement, Requirement
+        from packaging.requirements import Requirement
 
         try:
             requirement = Requirement(text)
-        except InvalidRequirement:
-            continue  # an option of pip, a group of requirements, a path
-        clauses = list(requirement.specifier)
+            clauses = list(requirement.specifier)
+        except ValueError:
+            continue  # an option of pip, a group of requirements, a path, a number that is too long
         if _canonical(requirement.name) == name and len(clauses) == 1:
             (clause,) = clauses
             if clause.operator in ("==", "===") and "*" not in clause.version:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from dsguard.model.digits import whole_number
 from dsguard.model.source import Location, Source, Span
 
 if TYPE_CHECKING:
@@ -212,10 +213,11 @@ class Document(Struct, frozen=True):
                 if member is None:
                     return None
                 node = member.node
-            elif isinstance(node, Array) and token.isdecimal() and int(token) < len(node.items):
-                member, node = None, node.items[int(token)]
             else:
-                return None
+                index = whole_number(token) if isinstance(node, Array) else None
+                if not isinstance(node, Array) or index is None or index >= len(node.items):
+                    return None
+                member, node = None, node.items[index]
         return member, node
 
 

@@ -9,6 +9,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dsguard.model.digits import MOST_DIGITS
 from dsguard.model.source import Location, Source, Span
 from dsguard.model.tree import DeviationKind, Scalar
 from dsguard.reading.errors import HjsonCrashError, HjsonSyntaxError
@@ -100,6 +101,8 @@ class ScalarReader:
                 whole = int(value)
                 if whole == value and abs(value) < _WHOLE_FLOAT_LIMIT:
                     value = whole
+            elif len(digits.lstrip("-")) > MOST_DIGITS:
+                raise ValueError(digits)
             else:
                 value = int(digits)
         except (OverflowError, ValueError):

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from pydantic import TypeAdapter, ValidationError
 
 from dsguard import __version__
@@ -92,14 +92,14 @@ def _require_version(project: Project, wanted: Any) -> None:
     if wanted is None:
         return
     try:
-        specifiers = SpecifierSet(str(wanted))
-    except InvalidSpecifier:
+        fits = SpecifierSet(str(wanted)).contains(__version__, prereleases=True)
+    except ValueError:  # InvalidSpecifier, or more digits than Python converts
         raise project.mistake(
             f"required-version {wanted!r} is no version specifier",
             "required-version",
             help='write it as in ">=0.1,<1"',
         ) from None
-    if not specifiers.contains(__version__, prereleases=True):
+    if not fits:
         raise project.mistake(
             f"these settings are for dsguard {wanted}, and this is {__version__}",
             "required-version",

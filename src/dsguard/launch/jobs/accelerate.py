@@ -14,6 +14,7 @@ from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble
 from dsguard.launch.jobs.job import ConfigForm, Job, JobConfig
 from dsguard.launch.jobs.keys import members
 from dsguard.launch.launchers.accelerate_options import OPTIONS
+from dsguard.model.digits import whole_number
 from dsguard.model.fact import OriginKind
 from dsguard.model.source import Location, Span
 from dsguard.model.tree import Document, Member, Node, Object, Scalar
@@ -194,7 +195,8 @@ class _Builder:
 
 
 def _count(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
+    number = whole_number(text)
+    return text if number is None else number
 
 
 def _limit(text: str) -> float | str:
