@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from dsguard.checking import Settings
+from dsguard.checking import Settings, check_source
 from dsguard.cli.inputs import collect
 from dsguard.launch.context import Command
+from dsguard.model import tree
 from dsguard.model.report import Target, TargetOrigin
 from dsguard.model.source import Source, Span
 from dsguard.policy import Policy, make_report
@@ -152,3 +154,28 @@ def test_a_mistake_at_the_end_of_long_settings(
     span = places.place_of(text, ("wrong",))
     assert text[span.start : span.end] == "wrong"
     assert read < 450
+
+
+@pytest.mark.parametrize(
+    "item", ["1", "{}", '"$A"', '{"a": "auto"}'], ids=["numbers", "objects", "templates", "autos"]
+)
+def test_a_long_key_is_not_repeated_for_all_that_it_holds(
+    item: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pointers of 10,000 values below a key of 100 KB took 1 GB."""
+    joined = 0
+    real = tree.join_pointer
+
+    def count(parent: str, token: str | int) -> str:
+        nonlocal joined
+        joined += len(pointer := real(parent, token))
+        return pointer
+
+    key = "k" * 10_000
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dsguard.") and getattr(module, "join_pointer", None) is real:
+            monkeypatch.setattr(module, "join_pointer", count)
+    items = ", ".join([item] * 1000)
+    text = f'{{"train_batch_size": 8, "zero_optimization": {{"{key}": [{items}]}}}}'
+    check_source(Source("ds.json", text), None, Settings(RELEASE))
+    assert 0 < joined < 100 * len(key)

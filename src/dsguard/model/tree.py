@@ -7,8 +7,8 @@ The readers build this tree; everything after them asks it for values by JSON po
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -16,7 +16,7 @@ from dsguard.model.digits import whole_number
 from dsguard.model.source import Location, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Part: TypeAlias = Literal["key", "value", "member"]
 
@@ -58,7 +58,7 @@ class Member(Struct, frozen=True):
         return Span(self.key_span.start, self.node.span.end)
 
 
-class Object(Struct, frozen=True):
+class Object(Struct, frozen=True, dict=True):
     """An object with all its members in the order written, duplicates included.
 
     ``value`` is the plain dict; of a duplicated key it holds the last value. ``open`` says that a
@@ -72,10 +72,11 @@ class Object(Struct, frozen=True):
 
     def member(self, key: str) -> Member | None:
         """The member that counts for a key: the last one written."""
-        for member in reversed(self.members):
-            if member.key == key:
-                return member
-        return None
+        return self._by_key.get(key)
+
+    @cached_property
+    def _by_key(self) -> dict[str, Member]:
+        return {member.key: member for member in self.members}
 
     def duplicates(self) -> Iterator[tuple[Member, Member]]:
         """Each repeated member together with the first member of the same key."""
@@ -88,6 +89,33 @@ class Object(Struct, frozen=True):
 
 
 Node: TypeAlias = Scalar | Array | Object
+Tree = TypeVar("Tree")
+
+
+class Trail(NamedTuple):
+    """The way to a value in a tree, by keys and indices from the root.
+
+    A pointer repeats every key on its way, and keys may be long: it is only made for a value that
+    there is something to say about.
+    """
+
+    above: Trail | None
+    token: str | int
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The keys and indices, as ``split_pointer`` gives them for the pointer."""
+        tokens: list[str] = []
+        trail: Trail = self
+        while trail.above is not None:
+            tokens.append(str(trail.token))
+            trail = trail.above
+        return tuple(reversed(tokens))
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer."""
+        return "".join(join_pointer("", token) for token in self.tokens)
 
 
 class DeviationKind(str, Enum):
@@ -187,22 +215,13 @@ class Document(Struct, frozen=True):
         span = self.root.span
         return Location(self.source, span._replace(end=span.start + 1), "")
 
-    def objects(self) -> Iterator[tuple[str, Object]]:
-        """Every object with its pointer, outermost first."""
-        stack: list[tuple[str, Node]] = [("", self.root)]
-        while stack:
-            pointer, node = stack.pop()
-            if isinstance(node, Object):
-                yield pointer, node
-                stack.extend(
-                    (join_pointer(pointer, member.key), member.node)
-                    for member in reversed(node.members)
-                )
-            elif isinstance(node, Array):
-                stack.extend(
-                    (join_pointer(pointer, index), item)
-                    for index, item in reversed(list(enumerate(node.items)))
-                )
+    def nodes(self) -> Iterator[tuple[Trail, Node]]:
+        """Every node in the order of the text, what holds others before them."""
+        return walk(self.root, inside)
+
+    def objects(self) -> Iterator[tuple[Trail, Object]]:
+        """Every object, outermost first."""
+        return ((trail, node) for trail, node in self.nodes() if isinstance(node, Object))
 
     def _walk(self, pointer: str) -> tuple[Member | None, Node] | None:
         member: Member | None = None
@@ -221,27 +240,59 @@ class Document(Struct, frozen=True):
         return member, node
 
 
-def leaves(root: Node) -> Iterator[tuple[str, str, str]]:
-    """Every value under a node by pointer, type and content; repeated keys come one by one.
+def walk(
+    root: Tree, inside: Callable[[Tree], Iterable[tuple[str | int, Tree]]]
+) -> Iterator[tuple[Trail, Tree]]:
+    """A tree with all that it holds, and what holds others before them.
 
-    ``1``, ``1.0`` and ``true`` are three contents. An object or array has none of its own.
+    ``inside`` gives the keys or indices of a value with what stands there.
     """
-    stack: list[tuple[str, Node]] = [("", root)]
+    trail = Trail(None, "")
+    yield trail, root
+    stack = [(trail, iter(inside(root)))]
     while stack:
-        pointer, node = stack.pop()
-        if isinstance(node, Scalar):
-            yield pointer, type(node.value).__name__, repr(node.value)
-            continue
-        yield pointer, type(node).__name__, ""
-        if isinstance(node, Object):
-            stack += [(join_pointer(pointer, member.key), member.node) for member in node.members]
+        above, rest = stack[-1]
+        for token, value in rest:
+            trail = Trail(above, token)
+            yield trail, value
+            stack.append((trail, iter(inside(value))))
+            break
         else:
-            stack += [(join_pointer(pointer, index), item) for index, item in enumerate(node.items)]
+            stack.pop()
+
+
+def inside(node: Node) -> Iterable[tuple[str | int, Node]]:
+    """What an object or array holds, by key or index; a repeated key comes again."""
+    if isinstance(node, Object):
+        return ((member.key, member.node) for member in node.members)
+    return enumerate(node.items) if isinstance(node, Array) else ()
 
 
 def same_value(one: Node, other: Node) -> bool:
-    """Whether two nodes hold the same value, to the type of every number."""
-    return sorted(leaves(one)) == sorted(leaves(other))
+    """Whether two nodes hold the same value, to the type of every number.
+
+    The order of keys does not count, save that of a key that is repeated. No more is looked at
+    than the smaller of the two.
+    """
+    pairs = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, Scalar) and isinstance(other, Scalar):
+            same = type(one.value) is type(other.value) and repr(one.value) == repr(other.value)
+        elif isinstance(one, Array) and isinstance(other, Array):
+            same = len(one.items) == len(other.items)
+            pairs += zip(one.items, other.items, strict=False)
+        elif isinstance(one, Object) and isinstance(other, Object):
+            same = len(one.members) == len(other.members)
+            if same:
+                ordered = [sorted(node.members, key=lambda m: m.key) for node in (one, other)]
+                same = all(m.key == n.key for m, n in zip(*ordered, strict=True))
+                pairs += ((m.node, n.node) for m, n in zip(*ordered, strict=True))
+        else:
+            same = False
+        if not same:
+            return False
+    return True
 
 
 def join_pointer(parent: str, token: str | int) -> str:

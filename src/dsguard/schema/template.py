@@ -6,12 +6,12 @@ in place of the placeholders is unknown and not wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from dsguard.model.finding import Consequence
 from dsguard.model.placeholder import is_marked, is_placeholder
-from dsguard.model.tree import join_pointer, split_pointer
+from dsguard.model.tree import Trail, split_pointer, walk
 from dsguard.schema import wording
 from dsguard.schema.problem import ROOT, Problem, ProblemKind
 
@@ -21,36 +21,35 @@ def judged_as_template(value: dict[str, Any], problems: list[Problem]) -> list[P
 
     A word in capitals is only taken for a placeholder where DeepSpeed would not take it as text.
     """
-    found = dict(_placeholders(value))
+    whole: Any = value
+    found = [(trail, text) for trail, text in walk(whole, _inside) if is_placeholder(text)]
     if not found:
         return problems
-    blocks = {split_pointer(pointer)[0] for pointer in found}
-    kept, silenced, refused = list[Problem](), set[str](), False
+    judged = {split_pointer(problem.pointer) for problem in problems if problem.part == "value"}
+    places = judged.intersection(trail.tokens for trail, _ in found)
+    blocks = {trail.tokens[0] for trail, _ in found}
+    kept, silenced, refused = list[Problem](), set[tuple[str, ...]](), False
     for problem in problems:
-        filled_in_later = problem.part == "value" and problem.pointer in found
+        place = split_pointer(problem.pointer)
+        filled_in_later = problem.part == "value" and place in places
         if not filled_in_later and not _depends_on(problem, blocks):
             kept.append(problem)
             continue
         refused |= problem.consequence is Consequence.REFUSED
         if filled_in_later:
-            silenced.add(problem.pointer)
-    told = [p for p, text in found.items() if p in silenced or is_marked(text.strip())]
-    return [_note(told, found, refused), *kept] if told else kept
+            silenced.add(place)
+    told = [
+        (trail, text)
+        for trail, text in found
+        if is_marked(text.strip()) or trail.tokens in silenced
+    ]
+    return [_note(*told[0], len(told), refused), *kept] if told else kept
 
 
-def _placeholders(value: Any) -> Iterator[tuple[str, str]]:
-    """Pointers and texts of all placeholders, in the order of the config."""
-    waiting: list[tuple[str, Any]] = [("", value)]
-    while waiting:
-        pointer, value = waiting.pop()
-        if is_placeholder(value):
-            yield pointer, value
-        elif isinstance(value, dict):
-            children = list(value.items())
-            waiting.extend((join_pointer(pointer, k), v) for k, v in reversed(children))
-        elif isinstance(value, list):
-            items = list(enumerate(value))
-            waiting.extend((join_pointer(pointer, i), v) for i, v in reversed(items))
+def _inside(value: Any) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def _depends_on(problem: Problem, blocks: set[str]) -> bool:
@@ -61,8 +60,8 @@ def _depends_on(problem: Problem, blocks: set[str]) -> bool:
     return any(place and split_pointer(place)[0] in blocks for place in places)
 
 
-def _note(told: list[str], found: dict[str, str], refused: bool) -> Problem:
+def _note(trail: Trail, text: str, count: int, refused: bool) -> Problem:
     at = ROOT
-    for token in split_pointer(told[0]):
+    for token in trail.tokens:
         at = at.child(token)
-    return wording.placeholder(at, found[told[0]], len(told), refused=refused)
+    return wording.placeholder(at, text, count, refused=refused)

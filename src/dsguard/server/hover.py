@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from dsguard.model.tree import Document, join_pointer
+from dsguard.model.tree import Document, Member, Trail, join_pointer
 from dsguard.schema.history import OLDEST_KNOWN
 from dsguard.schema.keys import KeyInfo, find
 
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 def key_at(document: Document, offset: int) -> tuple[str, Span] | None:
     """The pointer and the span of the innermost key whose member holds an offset."""
-    found = None
-    for pointer, holder in document.objects():
+    found: tuple[Trail, Member] | None = None
+    for trail, holder in document.objects():
         for member in holder.members:
             if member.span.start <= offset < member.span.end:
-                found = join_pointer(pointer, member.key), member.key_span
-    return found
+                found = trail, member
+    if found is None:
+        return None
+    trail, member = found
+    return join_pointer(trail.pointer, member.key), member.key_span
 
 
 def explain_key(pointer: str, release: Version) -> str | None:

@@ -67,8 +67,8 @@ def check(launch: LaunchContext) -> None:
         if isinstance(fact, Known) and fact.origin.location is not None:
             locations.append(fact.origin.location)
     if launch.inline_config is not None:
-        for pointer, _ in launch.inline_config.objects():
-            locations.append(launch.inline_config.locate(pointer))
+        for trail, _ in launch.inline_config.objects():
+            locations.append(launch.inline_config.locate(trail.pointer))
     for location in locations:
         assert 0 <= location.span.start <= location.span.end <= len(location.source.text)
 

@@ -39,10 +39,11 @@ def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
     else:
         outcome = "DeepSpeed refuses the file"
     refused = case.front_end is not None and not case.front_end.strict_json
-    for parent, node in document.objects():
-        alike = _alike(node)
+    for trail, node in document.objects():
+        alike: dict[str, bool] | None = None
         for first, again in node.duplicates():
-            pointer = join_pointer(parent, again.key)
+            alike = _alike(node) if alike is None else alike
+            pointer = join_pointer(trail.pointer, again.key)
             line, _ = document.source.position(first.key_span.start)
             before = Location(document.source, first.node.span, pointer)
             yield report(

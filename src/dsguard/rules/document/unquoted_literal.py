@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Severity
+from dsguard.model.placeholder import is_placeholder
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
-from dsguard.model.tree import Array, Document, Node, Object, Scalar, join_pointer
+from dsguard.model.tree import Scalar
 from dsguard.rules.conditions import Deviates, Weighs
-from dsguard.schema.placeholder import is_placeholder
 from dsguard.schema.problem import ProblemKind
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
     judged = {problem.pointer for problem in case.problems}
     # The placeholders of a template are one problem, which stands at the first of them.
     template = any(problem.kind is ProblemKind.PLACEHOLDER for problem in case.problems)
-    for pointer, scalar in _bare_strings(case.document):
+    for trail, scalar in case.document.nodes():
+        if not isinstance(scalar, Scalar) or not scalar.bare:
+            continue
         text = str(scalar.value)
         core = _written_to_be_text(text)
         meant, what = _meaning(core)
@@ -50,6 +52,7 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
             continue
         if not what and template and is_placeholder(text):
             continue  # unfilled-template tells of it; the number that comes there needs no quotes
+        pointer = trail.pointer
         fix = None
         help = "write the number as JSON does"
         if not what and (template or pointer in judged) and _PLACEHOLDER.fullmatch(core):
@@ -90,18 +93,3 @@ def _meaning(core: str) -> tuple[str | None, str]:
     except ValueError:
         return json.dumps(core, ensure_ascii=False), ""
     return None, ", not a number"
-
-
-def _bare_strings(document: Document) -> Iterator[tuple[str, Scalar]]:
-    stack: list[tuple[str, Node]] = [("", document.root)]
-    while stack:
-        pointer, node = stack.pop()
-        if isinstance(node, Scalar):
-            if node.bare:
-                yield pointer, node
-        elif isinstance(node, Array):
-            items = [(join_pointer(pointer, i), item) for i, item in enumerate(node.items)]
-            stack.extend(reversed(items))
-        elif isinstance(node, Object):
-            members = [(join_pointer(pointer, m.key), m.node) for m in node.members]
-            stack.extend(reversed(members))

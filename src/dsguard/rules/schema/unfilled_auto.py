@@ -8,14 +8,14 @@ from dsguard.frontends.base import AUTO, THROUGH_ACCELERATE
 from dsguard.frontends.detect import some_trainer_fills
 from dsguard.model.finding import Confidence, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
-from dsguard.model.tree import Document, Object, dotted, join_pointer
+from dsguard.model.tree import Document, Node, Object, dotted, inside, walk
 from dsguard.rules._reader import confidence_in_reader
 from dsguard.rules.conditions import Either, Is, Problems, Weighs
 from dsguard.rules.schema._report import report_problem
 from dsguard.schema.problem import ProblemKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dsguard.facts.case import Case
 
@@ -72,12 +72,10 @@ def unfilled_auto(case: Case, report: Reporter) -> Iterator[Finding]:
 
 def _autos(document: Document | None) -> Iterator[str]:
     """Where ``"auto"`` stands in objects of objects; what is in a list is not looked at."""
-    waiting = [("", document.root)] if document is not None else []
-    while waiting:
-        parent, node = waiting.pop()
-        for member in node.members if isinstance(node, Object) else ():
-            pointer = join_pointer(parent, member.key)
-            if member.node.value == AUTO:
-                yield pointer
-            else:
-                waiting.append((pointer, member.node))
+    for trail, node in walk(document.root, _members) if document is not None else ():
+        if node.value == AUTO and trail.above is not None:
+            yield trail.pointer
+
+
+def _members(node: Node) -> Iterable[tuple[str | int, Node]]:
+    return inside(node) if isinstance(node, Object) else ()
