@@ -6,6 +6,7 @@ are seen from the folder of the baseline, with forward slashes on every system.
 
 from __future__ import annotations
 
+import errno
 import json
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -127,7 +128,9 @@ def apply_baseline(
         ]
         kept.append(replace(check, findings=tuple(findings)))
     count = sum(len(check.findings) for check in checks) - sum(len(one.findings) for one in kept)
-    stale = [_stale(entry, baseline) for entry in stale_entries(checks, baseline, found)]
+    gone = stale_entries(checks, baseline, found)
+    places = _places(baseline.source) if gone else {}
+    stale = [_stale(entry, places.get(entry), baseline.source) for entry in gone]
     if kept and stale:
         kept[0] = replace(kept[0], findings=(*kept[0].findings, *stale))
     return kept, count
@@ -160,30 +163,43 @@ def stale_entries(
 def _is_gone(entry: Entry, folder: Path) -> bool:
     if find_rule(entry.rule) is None:
         return True
-    return bool(entry.file) and not _is_no_path(entry.file) and not (folder / entry.file).exists()
+    if not entry.file or _is_no_path(entry.file):
+        return False
+    try:
+        (folder / entry.file).stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError as error:  # no file has such a name, or who knows
+        return error.errno in (errno.ENAMETOOLONG, errno.ELOOP)
+    return False
 
 
-def _stale(entry: Entry, baseline: Baseline) -> Finding:
+def _stale(entry: Entry, place: Span | None, source: Source) -> Finding:
     rule = find_rule(STALE)
     assert rule is not None
     message = f"{entry.rule} finds nothing any more at {entry.pointer or 'all'} in {entry.file}"
     if find_rule(entry.rule) is None:
         message = f"there is no rule {entry.rule}"
-    at = _place(entry, baseline.source)
+    at = Location(source, place or Span(0, min(1, len(source.text))))
     help = "run dsguard baseline prune"
     return Reporter(rule.meta)(at, message, Consequence.NOTE, help=help)
 
 
-def _place(entry: Entry, source: Source) -> Location:
-    """Where an entry stands: on a line of its own, unless the file was written by hand."""
-    words = [_json(word) for word in entry]
+def _places(source: Source) -> dict[Entry, Span]:
+    """Where entries stand: each on a line of its own, unless the file was written by hand."""
+    places: dict[Entry, Span] = {}
     start = 0
     for line in source.text.splitlines(keepends=True):
-        if all(word in line for word in words):
-            begin = start + len(line) - len(line.lstrip())
-            return Location(source, Span(begin, begin + len(line.strip().rstrip(","))))
+        begin = start + len(line) - len(line.lstrip())
         start += len(line)
-    return Location(source, Span(0, min(1, len(source.text))))
+        text = line.strip().rstrip(",")
+        try:
+            given = msgspec.convert(json.loads(text), _EntryV1)
+        except (ValueError, RecursionError, msgspec.ValidationError):
+            continue
+        entry = Entry(given.file, given.rule, given.pointer)
+        places.setdefault(entry, Span(begin, begin + len(text)))
+    return places
 
 
 def _json(data: str | dict[str, str]) -> str:

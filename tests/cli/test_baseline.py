@@ -181,3 +181,34 @@ def test_a_file_name_that_is_no_text(dsguard: Dsguard, folder: Path) -> None:
     assert (rules.count("stale-baseline"), accepted) == (2, 2)
     assert "2 stale, 2 entries left" in dsguard("baseline prune configs", folder).out
     assert (folder / "dsguard-baseline.json").read_text(encoding="utf-8") == BASELINE
+
+
+def test_a_name_that_no_file_can_have_is_stale(dsguard: Dsguard, folder: Path) -> None:
+    entry = {"file": "a" * 5000, "rule": "no-batch-size", "pointer": ""}
+    (folder / "b.json").write_text(json.dumps({"version": 1, "findings": [entry]}))
+    outcome = dsguard("check configs --baseline b.json", folder)
+    assert (outcome.code, "stale-baseline" in outcome.out) == (1, True)
+    assert "1 stale" in dsguard("baseline prune configs --baseline b.json", folder).out
+
+
+def test_the_places_of_stale_entries_are_found_at_once(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line is read once, and not once for every entry: 8,000 took 22 seconds."""
+    entries = [
+        f'{{"file": "gone.json", "rule": "unknown-key", "pointer": "/k{n}"}}' for n in range(300)
+    ]
+    text = '{"version": 1, "findings": [\n  ' + ",\n  ".join(entries) + "\n ]}\n"
+    (folder / "b.json").write_text(text)
+    read: list[str] = []
+    real = json.loads
+
+    def count(text: str) -> object:
+        read.append(text)
+        return real(text)
+
+    monkeypatch.setattr(json, "loads", count)
+    outcome = dsguard("check configs --baseline b.json -o concise", folder)
+    for number in (0, 7, 299):
+        assert f"b.json:{number + 2}:3: warning[DSG013]" in outcome.out
+    assert len(read) < 400
