@@ -317,3 +317,25 @@ def safe_fixes(findings: list[dict[str, Any]]) -> list[str]:
 def comments(text: str) -> list[str]:
     source = Source("ds.json", text)
     return sorted(source.slice(span) for span in parse(source).comments)
+
+
+def test_one_file_under_several_names_is_fixed_once(
+    dsguard: Dsguard, config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link.json").symlink_to(config)
+    (tmp_path / "link2.json").symlink_to("link.json")
+    line = "check --fix --unsafe-fixes link2.json link.json ds.json --target 0.19.8"
+    outcome = dsguard(line, tmp_path)
+    assert "changed" not in outcome.out + outcome.err
+    assert config.read_text(encoding="utf-8") == UNSAFE
+
+
+@pytest.mark.parametrize("between", [", ", ",\n  "])
+def test_many_copies_of_a_key_are_taken_out(between: str, dsguard: Dsguard, tmp_path: Path) -> None:
+    """One copy a pass came to no end after 100 of them."""
+    path = tmp_path / "ds.json"
+    copies = between.join(['"gradient_clipping": 1.0'] * 300)
+    path.write_text(f'{{"train_micro_batch_size_per_gpu": 4, {copies}}}')
+    outcome = dsguard("check --fix ds.json --target 0.19.8", tmp_path)
+    assert "undo each other" not in outcome.out
+    assert path.read_text() == '{"train_micro_batch_size_per_gpu": 4, "gradient_clipping": 1.0}'

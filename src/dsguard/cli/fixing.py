@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,9 @@ def fix_inputs(
         if not any(report.checks[index].fixable(kind) for index in places for kind in kinds):
             continue
         group = [inputs[index] for index in places]
-        first = group[0].config
+        # A link is not replaced, and the file that it leads to may be named as well.
+        shown = next((one for one in group if one.path and not one.path.is_symlink()), group[0])
+        first = shown.config
         assert isinstance(first, Source)
 
         def find(source: Source, group: Sequence[Input] = group) -> Iterable[Finding]:
@@ -90,9 +93,7 @@ def fix_inputs(
             failures.append(Failure(first.name, error.message, error.help))
             continue
         if result.source.text != first.text:
-            fixed.append(
-                FixedConfig(group[0].path, first, result.source, tuple(places), result.count)
-            )
+            fixed.append(FixedConfig(shown.path, first, result.source, tuple(places), result.count))
     return fixed, failures
 
 
@@ -125,10 +126,11 @@ def check_again(
 
 
 def _by_file(inputs: Sequence[Input]) -> Iterator[list[int]]:
-    groups: dict[Path | None, list[int]] = {}
+    groups: dict[str | None, list[int]] = {}
     for index, item in enumerate(inputs):
         if item.editable:
-            key = item.path if item.path is None else item.path.absolute()
+            # One file may have several names: links lead to it.
+            key = None if item.path is None else os.path.realpath(item.path)
             groups.setdefault(key, []).append(index)
     yield from groups.values()
 

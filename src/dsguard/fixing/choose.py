@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from typing import TYPE_CHECKING
 
 from dsguard.model.finding import Edit, Finding, Fix, Safety
@@ -29,16 +30,17 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
     one leaves.
     """
     chosen: list[Finding] = []
-    edits: list[Edit] = []
+    taken: list[tuple[int, int]] = []
     written: set[str] = set()
     for finding in findings:
         assert finding.fix is not None
-        if any(_meet(new, old) for new in finding.fix.edits for old in edits):
+        if any(_meets(edit, taken) for edit in finding.fix.edits):
             continue
         if not written.isdisjoint(finding.fix.pointers):
             continue
         written.update(finding.fix.pointers)
-        edits += finding.fix.edits
+        for edit in finding.fix.edits:
+            insort(taken, (edit.start, edit.end))
         chosen.append(finding)
     return chosen
 
@@ -54,5 +56,7 @@ def apply(text: str, fixes: Sequence[Fix]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _meet(one: Edit, other: Edit) -> bool:
-    return one.start <= other.end and other.start <= one.end
+def _meets(edit: Edit, taken: Sequence[tuple[int, int]]) -> bool:
+    """Whether an edit meets one of those in order; no two of them overlap."""
+    after = bisect_right(taken, edit.end, key=lambda span: span[0])
+    return after > 0 and taken[after - 1][1] >= edit.start

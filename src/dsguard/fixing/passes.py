@@ -81,14 +81,15 @@ def fix_config(
         chosen = together(offered)
         source = _pass(source, chosen)
         rules.update(finding.rule for finding in chosen)
+        names = ", ".join(sorted({finding.rule for finding in chosen}))
         if source.text in seen or len(source.text) > longest:
-            break
+            raise FixError(
+                f"the fixes of {names} undo each other",
+                "the file is left alone; two checks of it may want different values: edit it by "
+                "hand",
+            )
         seen.add(source.text)
-    names = ", ".join(sorted({finding.rule for finding in chosen}))
-    raise FixError(
-        f"the fixes of {names} undo each other",
-        "the file is left alone; two checks of it may want different values: edit it by hand",
-    )
+    raise FixError(f"the fixes of {names} do not come to an end in {MAX_PASSES} passes")
 
 
 def _pass(source: Source, chosen: list[Finding]) -> Source:

@@ -51,7 +51,7 @@ def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
                 f"{again.key} is already written on line {line}; {outcome}",
                 Consequence.REFUSED if refused else Consequence.DIFFERS,
                 because=(Because(again.key, first.node.value, Origin(OriginKind.CONFIG, before)),),
-                fix=_without(document, pointer, node, again) if alike[again.key] else None,
+                fix=_without(document, node, again) if alike[again.key] else None,
                 help=f"keep one {again.key}",
             )
 
@@ -67,9 +67,9 @@ def _alike(node: Object) -> dict[str, bool]:
     return alike
 
 
-def _without(document: Document, pointer: str, parent: Object, again: Member) -> Fix | None:
+def _without(document: Document, parent: Object, again: Member) -> Fix | None:
     """Take out a repetition that says the same."""
     edits = remove_member(document, parent, again)
     if edits is None:
         return None
-    return Fix("remove it, as it says the same", Safety.SAFE, edits, (pointer,))
+    return Fix("remove it, as it says the same", Safety.SAFE, edits)
