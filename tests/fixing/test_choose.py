@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from dsguard.fixing.choose import together
+from dsguard.fixing.compare import outside
 from dsguard.fixing.passes import MAX_PASSES, FixError, fix_config
 from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety
 from dsguard.model.rule import Reporter
@@ -57,3 +58,9 @@ def test_fixes_that_come_to_no_end_do_not_undo_each_other() -> None:
 
     with pytest.raises(FixError, match=f"do not come to an end in {MAX_PASSES} passes"):
         fix_config(Source("ds.json", "{}"), longer, unsafe=False)
+
+
+def test_what_changes_outside_of_what_is_named() -> None:
+    changed = ["", "/a", "/a/b", "/ab", "/c/d/e"]
+    assert outside(changed, ["/a", "/c/d"]) == ["", "/ab"]
+    assert outside(changed, [""]) == []

@@ -53,12 +53,14 @@ def _pointer(number: int, ways: dict[int, tuple[int, str]]) -> str:
 
 def outside(changed: Iterable[str], named: Iterable[str]) -> list[str]:
     """The changed pointers that stand in none of the named ones."""
-    named = tuple(named)
-    return [
-        pointer
-        for pointer in changed
-        if not any(pointer == name or pointer.startswith(f"{name}/") for name in named)
-    ]
+    named = frozenset(named)
+    return [pointer for pointer in changed if not _stands_in(pointer, named)]
+
+
+def _stands_in(pointer: str, named: frozenset[str]) -> bool:
+    while pointer and pointer not in named:
+        pointer = pointer.rpartition("/")[0]
+    return pointer in named
 
 
 def comment_texts(document: Document) -> Counter[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
@@ -64,9 +66,10 @@ def read_run(path: Path) -> RecordedRun:
     named = read_sessions(path)
     others = {rank: read_sessions(file) for rank, file in siblings(path).items()}
     by_stretch: list[dict[int, Session]] = [{s.header.rank: s} for s in named]
+    by_start = sorted(by_stretch, key=_start)
     for rank, sessions in sorted(others.items()):
         for session in sessions:
-            nearest = min(by_stretch, key=lambda ranks: _seconds_apart(ranks, session))
+            nearest = _nearest(by_start, session)
             if rank not in nearest and _belongs(nearest, session):
                 nearest[rank] = session
     stretches: list[Stretch] = []
@@ -99,9 +102,22 @@ def siblings(path: Path) -> dict[int, Path]:
     return found
 
 
+def _nearest(by_start: Sequence[dict[int, Session]], session: Session) -> dict[int, Session]:
+    """The stretch that starts nearest to a session: of those that start together the first."""
+    after = bisect_left(by_start, session.started, key=_start)
+    around = list(by_start[after : after + 1])
+    if after:
+        before = _start(by_start[after - 1])
+        around.insert(0, by_start[bisect_left(by_start, before, key=_start)])
+    return min(around, key=lambda ranks: _seconds_apart(ranks, session))
+
+
+def _start(ranks: dict[int, Session]) -> datetime:
+    return next(iter(ranks.values())).started
+
+
 def _seconds_apart(ranks: dict[int, Session], session: Session) -> float:
-    first = next(iter(ranks.values()))
-    return abs((first.started - session.started).total_seconds())
+    return abs((_start(ranks) - session.started).total_seconds())
 
 
 def _belongs(ranks: dict[int, Session], session: Session) -> bool:
