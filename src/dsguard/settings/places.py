@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dsguard.model.source import Span
@@ -27,6 +28,8 @@ TomlPath: TypeAlias = tuple[str | int, ...]
 
 _MOST_READ = 400
 """How many beginnings of one text are read to find one place."""
+_MOST_CHARACTERS = 4_000_000
+"""How long they may be together: a beginning takes as much time as it is long."""
 
 
 def value_at(data: Any, path: TomlPath) -> Any:
@@ -66,7 +69,9 @@ class _Beginnings:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
+        self._ends = list(accumulate(map(len, lines), initial=0))
         self._left = _MOST_READ
+        self._characters_left = _MOST_CHARACTERS
 
     def first_with(self, path: TomlPath) -> int | None:
         """The first end of a statement by which there is something at the path."""
@@ -101,9 +106,10 @@ class _Beginnings:
         return max(start, 0)
 
     def _read(self, end: int) -> dict[str, Any] | None:
-        if not self._left:
+        if not self._left or self._characters_left < 0:
             return None
         self._left -= 1
+        self._characters_left -= self._ends[end]
         return _read(self.lines[:end])
 
 
