@@ -11,7 +11,6 @@ import numpy as np
 
 from dsguard.data.batches import RankBatches
 from dsguard.data.lengths import Integers, lengths_array
-from dsguard.model.digits import whole_number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -215,5 +214,9 @@ def _chosen(path: Path, names: Sequence[str], field: str | None) -> str:
 
 
 def _number(text: Any) -> Any:
-    number = whole_number(text.strip()) if isinstance(text, str) else None
-    return text if number is None else number
+    if not isinstance(text, str) or not text.strip().isdecimal():
+        return text
+    try:
+        return int(text)
+    except ValueError:  # more digits than Python converts
+        return text
