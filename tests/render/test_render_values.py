@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dsguard.render.values import json_value, show_value
+from tests.calls import calls
 
 
 class Letter(Enum):
@@ -61,3 +62,10 @@ def test_deep_nesting_is_cut_instead_of_overflowing_the_stack() -> None:
 )
 def test_show_value(value: Any, shown: str) -> None:
     assert show_value(value) == shown
+
+
+def test_a_long_list_is_not_converted_to_show_its_beginning() -> None:
+    """Every repeat of a key shows the first value: 500 of them with a long list took minutes."""
+    value = {"a": [1] * 100_000}
+    assert show_value(value).startswith('{"a": [1, 1, 1')
+    assert calls(lambda: show_value(value)) < 1000

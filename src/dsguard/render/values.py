@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,14 +17,15 @@ _MOST_BITS = 8192
 """Larger integers are named by their size: Python refuses to write very long ones."""
 
 
-def json_value(value: Any, depth: int = 0) -> Any:
+def json_value(value: Any, depth: int = 0, most: int | None = None) -> Any:
     """A value as standard JSON can hold it.
 
     NaN and the infinities become the strings ``NaN``, ``Infinity`` and ``-Infinity``; what
-    is nested too deeply becomes ``…``; what JSON has no type for becomes its text.
+    is nested too deeply becomes ``…``; what JSON has no type for becomes its text. No more than
+    ``most`` members of a list or an object are taken.
     """
     if isinstance(value, Enum):
-        return json_value(value.value, depth)
+        return json_value(value.value, depth, most)
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
@@ -36,9 +38,10 @@ def json_value(value: Any, depth: int = 0) -> Any:
     if depth >= _DEEPEST:
         return "…"
     if isinstance(value, Mapping):
-        return {str(key): json_value(item, depth + 1) for key, item in value.items()}
+        members = islice(value.items(), most)
+        return {str(key): json_value(item, depth + 1, most) for key, item in members}
     if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray):
-        return [json_value(item, depth + 1) for item in value]
+        return [json_value(item, depth + 1, most) for item in islice(value, most)]
     return str(value)
 
 
@@ -89,7 +92,7 @@ def show_value(value: Any) -> str:
 
     A string stands without quotes unless it would then read as something else.
     """
-    plain = json_value(value)
+    plain = json_value(value, most=_LONGEST)  # each takes a character, and the rest is cut
     if plain is None:
         return "none"
     bare = isinstance(plain, str) and not (isinstance(value, str) and _ambiguous(plain))
