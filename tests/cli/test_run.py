@@ -135,18 +135,20 @@ def test_an_incomplete_check_stops_only_where_it_is_asked_to(tmp_path: Path) -> 
 CRASH = """
 import sys
 import dsguard.cli.commands.run as run
-def crash(*args): raise RuntimeError("planted")
-run.collect = crash
+def crash(*args, **more): raise RuntimeError("planted")
+setattr(run, PLACE, crash)
 sys.argv = ["dsguard", "run", *sys.argv[1:]]
 from dsguard.cli.app import main
 main()
 """
 
 
+@pytest.mark.parametrize("place", ["collect", "load_project"])
 @pytest.mark.parametrize(("option", "code"), [("", 0), ("--fail-closed", 3)])
-def test_a_fault_of_dsguard_stops_no_launch(option: str, code: int) -> None:
+def test_a_fault_of_dsguard_stops_no_launch(option: str, code: int, place: str) -> None:
+    crash = f"PLACE = {place!r}{CRASH}"
     done = subprocess.run(
-        [sys.executable, "-c", CRASH, *option.split(), "--", sys.executable, "-c", "print('on')"],
+        [sys.executable, "-c", crash, *option.split(), "--", sys.executable, "-c", "print('on')"],
         capture_output=True,
         text=True,
         check=False,
@@ -199,7 +201,72 @@ def test_a_rank_is_checked_with_the_ranks_there_are(tmp_path: Path) -> None:
     first, other = (start(command, tmp_path, RANK=rank, **more) for rank in "01")
     assert (first.returncode, other.returncode) == (1, 1)
     assert b"(WORLD_SIZE)" in first.stderr
-    assert other.stderr == b""
+    assert other.stderr == (
+        b"dsguard: rank 1 is not started because of DSG201; rank 0 says the rest\n"
+    )
+
+
+TASKS = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_ID": "0"}
+PODS = {"RANK": "0", "WORLD_SIZE": "2"}
+
+
+@pytest.mark.parametrize("variables", [TASKS, PODS], ids=["srun", "pods"])
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "torchrun --nnodes=2 --node_rank=0 --nproc_per_node=8",
+        "python -m torch.distributed.run --nnodes=2 --node_rank=0 --nproc_per_node=8",
+        "accelerate launch --num_machines 2 --machine_rank 0 --num_processes 16",
+        "deepspeed --num_gpus 16",
+    ],
+)
+def test_a_launcher_in_every_task_starts_the_ranks_itself(
+    launch: str, variables: dict[str, str], tmp_path: Path
+) -> None:
+    """One task of srun for each node counts nodes, not ranks."""
+    (tmp_path / "train.py").write_text("import deepspeed\n")
+    (tmp_path / "ds.json").write_text(
+        '{"train_batch_size": 32, "gradient_accumulation_steps": 1, '
+        '"train_micro_batch_size_per_gpu": 2, "bf16": {"enabled": true}}'
+    )
+    command = f"run --dry-run -- {launch} train.py --deepspeed_config ds.json"
+    done = start(command, tmp_path, **variables)
+    assert done.returncode == 0, done.stderr.decode()
+    (row,) = [line for line in done.stderr.decode().splitlines() if line.startswith("world_size")]
+    assert row.split()[1] == "16"
+
+
+def test_a_contract_that_cannot_be_written_stops_no_rank(tmp_path: Path) -> None:
+    """The other ranks start, and would wait for the first one."""
+    launch = "python -c 'print(1)' --deepspeed_config ds_config.repaired.json"
+    line = f"-q --write-contract {tmp_path}/absent/run.json"
+    first, other = (
+        start(f"run {line} -- {launch}", RANK=rank, WORLD_SIZE="4") for rank in ("0", "1")
+    )
+    assert [(done.returncode, done.stdout) for done in (first, other)] == [(0, b"1\n")] * 2
+    assert b"No such file or directory; the command starts without it" in first.stderr
+    for option in ("--fail-closed", "--dry-run"):
+        closed = start(f"run {option} {line} -- {launch}", RANK="0", WORLD_SIZE="4")
+        assert (closed.returncode, closed.stdout) == (3, b"")
+        assert b"the command is not started" in closed.stderr
+
+
+def test_a_working_folder_that_is_gone_stops_no_launch(tmp_path: Path) -> None:
+    gone = (
+        "import os, sys; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); "
+        "os.execv(sys.executable, [sys.executable, '-m', 'dsguard', *sys.argv[1:]])"
+    )
+    for option, code, out in (("-q", 0, b"hi\n"), ("--fail-closed", 3, b"")):
+        done = subprocess.run(
+            [sys.executable, "-c", gone, "run", option, "--", "echo", "hi"],
+            cwd=tmp_path,
+            env=_clean(),
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stdout) == (code, out)
+        assert b"nothing is checked, because the working folder is gone" in done.stderr
 
 
 def test_a_batch_script_of_slurm_is_no_rank() -> None:

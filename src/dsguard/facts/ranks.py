@@ -32,6 +32,15 @@ def processes(launch: LaunchContext | None, front_end: FrontEnd | None, requests
     return read
 
 
+def starts_ranks(launch: LaunchContext | None) -> bool:
+    """Whether the command may start ranks of its own, as all but a Python script do."""
+    if launch is None or launch.launcher is LauncherName.PYTHON:
+        return False
+    script = launch.script
+    alone = launch.launcher is LauncherName.UNKNOWN and script is not None
+    return not (alone and script.text.endswith(".py"))
+
+
 def _started_alone(launch: LaunchContext) -> bool:
     alone = launch.launcher in (LauncherName.PYTHON, LauncherName.UNKNOWN)
     return alone and launch.variable("WORLD_SIZE") is None

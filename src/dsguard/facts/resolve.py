@@ -12,7 +12,7 @@ from dsguard.facts.client import client_facts
 from dsguard.facts.config_file import config_file_fact, named_config, unread_reason
 from dsguard.facts.equation import solve
 from dsguard.facts.parallel import ParallelSizes, parallel_sizes
-from dsguard.facts.ranks import processes
+from dsguard.facts.ranks import processes, starts_ranks
 from dsguard.facts.samples import samples_per_step
 from dsguard.facts.target import release_beside
 from dsguard.facts.training import training_facts
@@ -61,7 +61,9 @@ class Options(Struct, frozen=True):
     """What the user told dsguard itself.
 
     ``world_size`` (all processes of the job) and ``front_end`` win over everything that is
-    read or detected; None leaves them to the launch. ``world_size_from`` says who gave it.
+    read or detected; None leaves them to the launch. ``world_size_from`` says who gave it: one
+    from the environment counts the copies of this command, which are the ranks only where it
+    starts none itself (``torchrun`` in every task of ``srun``).
     """
 
     world_size: int | None = None
@@ -96,7 +98,7 @@ def resolve(
         )
     readable = document if document is not None and isinstance(document.root, Object) else None
     requests = Requests(launch, script)
-    world_size = _world_size(processes(launch, reader, requests), options)
+    world_size = _world_size(processes(launch, reader, requests), launch, options)
     sizes: ParallelSizes = parallel_sizes(
         readable, launch, script, requests, world_size, Version(target.version)
     )
@@ -217,9 +219,12 @@ def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
     )
 
 
-def _world_size(read: Fact, options: Options) -> Fact:
+def _world_size(read: Fact, launch: LaunchContext | None, options: Options) -> Fact:
+    """What the user says, or else who started dsguard itself, or else what the launch says."""
     if options.world_size is not None:
         origin = options.world_size_from
+        if origin.kind is OriginKind.ENVIRONMENT and starts_ranks(launch):
+            return read
         if isinstance(read, Known) and read.value != options.world_size:
             return Known(options.world_size, origin, (Candidate(read.value, read.origin),))
         return Known(options.world_size, origin)

@@ -18,7 +18,7 @@ from dsguard.cli.output import INCOMPLETE, emit_utf8, stdout_look, wrong_usage
 from dsguard.cli.project import load_project, mistakes_told, policy_of
 from dsguard.cli.read_files import files_read
 from dsguard.cli.reporting import complete_format, outputs_of, refuse_to_write, write_report
-from dsguard.model.finding import Severity
+from dsguard.model.finding import Finding, Severity
 from dsguard.model.report import Check, Failure, Report
 from dsguard.model.source import Source
 from dsguard.pairing import Input
@@ -216,7 +216,11 @@ def exit_code(report: Report, fail_on: FailOn) -> int:
     """What the program exits with after this report."""
     if not report.complete:
         return INCOMPLETE
+    return int(any(fails(finding, fail_on) for _, finding in report.findings))
+
+
+def fails(finding: Finding, fail_on: FailOn) -> bool:
+    """Whether a finding is one that the program exits with 1 for."""
     if fail_on is FailOn.NEVER:
-        return 0
-    limit = Severity(fail_on.value).rank
-    return int(any(finding.severity.rank >= limit for _, finding in report.findings))
+        return False
+    return finding.severity.rank >= Severity(fail_on.value).rank

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 
 from dsguard.checking import Settings
 from dsguard.cli import options
-from dsguard.cli.commands.check import exit_code
-from dsguard.cli.contracts import contract_of, write_contract
+from dsguard.cli.commands.check import exit_code, fails
+from dsguard.cli.contracts import contract_of
 from dsguard.cli.inputs import collect
 from dsguard.cli.launch_words import LaunchWords
 from dsguard.cli.output import INCOMPLETE, complain, refuse_to_replace, wrong_usage
@@ -40,6 +40,7 @@ from dsguard.render.stream import ColorChoice, look_of
 from dsguard.render.text import render_text
 from dsguard.settings.model import FailOn
 from dsguard.settings.project import Project
+from dsguard.writing import write_whole
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _MOST_IN_VARIABLE = 1 << 16
@@ -107,43 +108,51 @@ def run(
     if config == "-":
         raise wrong_usage("standard input is the command's own", option="CONFIG")
     seat = seat_of(os.environ)
-    with mistakes_told():
-        project = load_project(settings_file, isolated=isolated)
-        settings = options.settings_of(
-            project,
-            target,
-            world_size,
-            hostfile,
-            gpus_per_node,
-            front_end,
-            select,
-            ignore,
-            no_env=no_env,
-        )
-        policy = policy_of(project, settings, baseline)
-    limit = fail_on or project.settings.fail_on or FailOn.ERROR
-    if world_size is None and seat is not None and not no_env:
-        said = Origin(OriginKind.ENVIRONMENT, argument=seat.variable)
-        ranks = replace(settings.options, world_size=seat.world_size, world_size_from=said)
-        settings = replace(settings, options=ranks)
     words, variables = _split_assignments(launch.words)
     try:
+        _refuse_lost_folder()
+        with mistakes_told():
+            project = load_project(settings_file, isolated=isolated)
+            settings = options.settings_of(
+                project,
+                target,
+                world_size,
+                hostfile,
+                gpus_per_node,
+                front_end,
+                select,
+                ignore,
+                no_env=no_env,
+            )
+            policy = policy_of(project, settings, baseline)
+        limit = fail_on or project.settings.fail_on or FailOn.ERROR
+        if world_size is None and seat is not None and not no_env:
+            said = Origin(OriginKind.ENVIRONMENT, argument=seat.variable)
+            ranks = replace(settings.options, world_size=seat.world_size, world_size_from=said)
+            settings = replace(settings, options=ranks)
         judged = _judge(config, launch, project, settings, policy, limit, color, quiet)
-    except typer.BadParameter:
+    except (typer.BadParameter, typer.Exit):
         raise
+    except _LostFolderError as error:
+        _say(seat, f"dsguard: nothing is checked, because the working folder {error}\n")
+        judged = _UNCHECKED
     except Exception:
         _say(seat, f"dsguard itself failed: {traceback.format_exc(limit=-1).strip()}\n")
-        judged = _Judged("", 0, False, None)
+        judged = _UNCHECKED
     _say(seat, judged.text)
     if contract is not None:
         refuse_to_replace(contract, judged.read, "--write-contract")
     if judged.code == 1:
         _say(seat, f"dsguard: not started because of the findings above: {_shown(words)}\n")
+        _say_of_another(seat, f"not started because of {', '.join(judged.stopping)}")
         raise typer.Exit(1)
     if not judged.complete and fail_closed:
         _say(seat, "dsguard: not started, because the check is incomplete (--fail-closed)\n")
+        _say_of_another(seat, "not started, because the check is incomplete (--fail-closed)")
         raise typer.Exit(INCOMPLETE)
-    environ = _environment(judged.contract, contract, variables, seat)
+    environ = _environment(
+        judged.contract, contract, variables, seat, needed=fail_closed or dry_run
+    )
     if guard:
         from dsguard.runtime.autoload import environment_with_guard
 
@@ -162,7 +171,7 @@ class _Judged(Struct, frozen=True):
     """What the check said: its text, exit code, whether it is whole.
 
     ``contract`` is None where not exactly one pair was checked. ``read`` are the files that it was
-    made from.
+    made from, ``stopping`` the codes of the findings that stop the launch.
     """
 
     text: str
@@ -170,6 +179,24 @@ class _Judged(Struct, frozen=True):
     complete: bool
     contract: _Writer | None
     read: tuple[Path, ...] = ()
+    stopping: tuple[str, ...] = ()
+
+
+_UNCHECKED = _Judged("", 0, False, None)
+
+
+class _LostFolderError(Exception):
+    """The working folder is gone, or may not be looked into."""
+
+
+def _refuse_lost_folder() -> None:
+    try:
+        os.stat(os.path.join(os.getcwd(), "."))  # noqa: PTH109, PTH116, PTH118
+    except FileNotFoundError:
+        raise _LostFolderError("is gone") from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise _LostFolderError(f"cannot be looked into: {reason}") from None
 
 
 def _judge(
@@ -204,31 +231,52 @@ def _judge(
     if len(checks) == 1:
         stored = functools.partial(contract_of, inputs[0], checks[0])
     read = tuple(files_read(names, inputs, failures, project, policy.baseline))
-    return _Judged(text, code, report.complete, stored, read)
+    stopping = tuple(dict.fromkeys(f.code for _, f in report.findings if fails(f, fail_on)))
+    return _Judged(text, code, report.complete, stored, read, stopping)
 
 
 def _environment(
-    contract: Callable[[int | None], str] | None,
+    contract: _Writer | None,
     path: Path | None,
     variables: dict[str, str],
     seat: Seat | None,
+    *,
+    needed: bool,
 ) -> dict[str, str]:
     environ = {**os.environ, **variables}
+    environ.pop(VARIABLE, None)  # one of another launch holds nobody to anything here
     if contract is None:
-        environ.pop(VARIABLE, None)  # one of another launch holds nobody to anything here
         return environ
-    if path is not None:
+    if path is not None and _kept(contract, path, seat, needed=needed):
         environ[VARIABLE] = str(path.absolute())
-        if seat is None or seat.rank == 0:
-            write_contract(path, contract(2))
         return environ
     text = contract(None)
     if len(text.encode()) <= _MOST_IN_VARIABLE:
         environ[VARIABLE] = text
     else:
-        environ.pop(VARIABLE, None)
         _say(seat, "dsguard: the contract is too long for a variable: --write-contract FILE\n")
     return environ
+
+
+def _kept(contract: _Writer, path: Path, seat: Seat | None, *, needed: bool) -> bool:
+    """Whether the first rank could keep the contract in a file; the others trust that it did.
+
+    They would start and wait for the first one, so it starts without the file, too, unless the
+    file is ``needed``.
+    """
+    if seat is not None and seat.rank != 0:
+        return True
+    try:
+        write_whole(path, contract(2) + "\n")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        shown = visible(str(path), unicode=True)
+        end = "the command is not started" if needed else "the command starts without it"
+        _say(seat, f"dsguard: cannot write the contract {shown}: {reason}; {end}\n")
+        if needed:
+            raise typer.Exit(INCOMPLETE) from None
+        return False
+    return True
 
 
 def _split_assignments(words: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
@@ -247,6 +295,13 @@ def _say(seat: Seat | None, text: str) -> None:
     if text and (seat is None or seat.rank == 0):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def _say_of_another(seat: Seat | None, text: str) -> None:
+    """One line of a rank that is not the first one, so that it does not end without a word."""
+    if seat is not None and seat.rank != 0:
+        line = f"dsguard: rank {seat.rank} is {text}; rank 0 says the rest\n"
+        _say(None, line)
 
 
 def _shown(words: list[str]) -> str:
