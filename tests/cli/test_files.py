@@ -494,3 +494,70 @@ def test_nothing_is_executed_or_written(
     for command in ("check", "facts"):
         assert dsguard(f"{command} {name}", folder).out
     assert sorted(folder.rglob("*")) == before
+
+
+# Files that lie there and are written once more.
+
+STALE = (
+    '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, '
+    '"gradient_accumulation_steps": 2}'
+)
+SIXTEEN = "deepspeed --num_gpus 16 train.py --deepspeed_config ds.json\n"
+
+
+def test_a_config_that_the_script_writes_is_not_judged_by_the_old_one(
+    dsguard: Dsguard, tmp_path: Path
+) -> None:
+    made = "sed s/64/128/ tpl.json > ds.json\n"
+    write(tmp_path, {"run.sh": f"#!/bin/bash\n{made}{SIXTEEN}", "ds.json": STALE, "train.py": ""})
+    outcome = dsguard("check run.sh", tmp_path)
+    assert "run.sh:3:1: this launch reads ds.json, which the script writes before" in outcome.out
+    assert "batch-size-mismatch" not in outcome.out
+    assert outcome.code == 3
+
+
+@pytest.mark.parametrize("line", ["cp ds.json out/", "cat ds.json", "date > log.txt"])
+def test_a_config_that_is_only_read_is_judged(dsguard: Dsguard, tmp_path: Path, line: str) -> None:
+    write(tmp_path, {"run.sh": f"#!/bin/bash\n{line}\n{SIXTEEN}", "ds.json": STALE, "train.py": ""})
+    assert "batch-size-mismatch" in dsguard("check run.sh", tmp_path).out
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_hostfile_that_the_script_writes_leaves_the_ranks_open(
+    dsguard: Dsguard, tmp_path: Path, there: bool
+) -> None:
+    made = 'hosts=hosts2\nprintf "%s slots=8\\n" a b c d > $hosts\n'
+    launch = "deepspeed --hostfile=$hosts train.py --deepspeed_config ds.json\n"
+    write(tmp_path, {"run.sh": f"#!/bin/bash\n{made}{launch}", "ds.json": STALE, "train.py": ""})
+    if there:
+        write(tmp_path, {"hosts2": "a slots=2\n"})
+    outcome = dsguard("check run.sh", tmp_path)
+    assert outcome.code == 0
+    assert "hostfile-missing" not in outcome.out
+    assert "the script writes hosts2 before" in dsguard("facts run.sh", tmp_path).out
+
+
+def test_a_yaml_file_that_the_script_writes(dsguard: Dsguard, tmp_path: Path) -> None:
+    yaml = "distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n"
+    lines = "sed -i s/1/2/ acc.yaml\naccelerate launch --config_file acc.yaml train.py\n"
+    files = {"run.sh": f"#!/bin/bash\n{lines}", "acc.yaml": yaml, "ds.json": "{}", "train.py": ""}
+    write(tmp_path, files)
+    outcome = dsguard("check run.sh", tmp_path)
+    assert "run.sh:3:1: this launch reads acc.yaml, which the script writes before" in outcome.out
+
+
+def test_a_script_is_searched_once_for_all_of_its_launches(
+    dsguard: Dsguard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of a thousand launches without its config searched the whole script."""
+    searched: list[int] = []
+
+    class Counting:
+        def search(self, text: str) -> None:
+            searched.append(len(text))
+
+    monkeypatch.setattr("dsguard.cli.launch_files._KEYS", Counting())
+    lines = [f"torchrun train.py --deepspeed_config {i}.json\n" for i in range(50)]
+    write(tmp_path, {"run.sh": "#!/bin/bash\n" + "".join(lines)})
+    assert "0.json" in dsguard("check run.sh", tmp_path).out
+    assert len(searched) == 1

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path, PurePath
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from dsguard.checking import Settings, read_command, surroundings
 from dsguard.facts.config_file import Whereabouts, named_config
+from dsguard.frontends.detect import config_argument
+from dsguard.model.fact import Unknown
 from dsguard.model.report import Failure
 from dsguard.pairing import Input, pair_of_launch, place_in_file
 from dsguard.reading.errors import HjsonSyntaxError, ReadError, TextError, YamlUnavailableError
@@ -36,7 +39,26 @@ _MISSING: tuple[TroubleKind, ...] = (
 )
 """Troubles that another folder may not have."""
 
-_WRITER = re.compile(r">|\b(?:tee|cp|mv|ln|wget|curl)\b")
+_OF_HOSTS: frozenset[TroubleKind] = frozenset(
+    (
+        "hostfile-missing",
+        "hostfile-elsewhere",
+        "hostfile-syntax",
+        "duplicate-host",
+        "empty-hostfile",
+        "unknown-host",
+        "unknown-slot",
+        "nothing-selected",
+        "num-nodes-without-hostfile",
+        "num-nodes-above-hosts",
+        "gpus-above-slots",
+        "visible-devices-ignored",
+        "node-rank-out-of-range",
+        "backend-needs-equal-slots",
+    )
+)
+"""Troubles that another hostfile may not have."""
+
 _KEYS = re.compile(
     r"""(\\?["'])(?:zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)\1"""
 )
@@ -60,7 +82,8 @@ def pairs_of_script(source: Source, path: Path, settings: Settings) -> Iterator[
             "holds no launch command",
             "dsguard looks for deepspeed, torchrun, accelerate launch and the like",
         )
-    pairs = [_pair_of_found(one, source, path, settings) for one in found]
+    writes_some_config = cache(lambda: _KEYS.search(source.text) is not None)
+    pairs = [_pair_of_found(one, source, path, settings, writes_some_config) for one in found]
     pairs = [pair for pair in pairs if isinstance(pair, Failure) or pair.worth_checking]
     if not pairs and whole:
         raise ReadError(
@@ -164,23 +187,58 @@ def _is_config(source: Source) -> bool:
 
 
 def _pair_of_found(
-    one: FoundLaunch, source: Source, path: Path, settings: Settings
+    one: FoundLaunch,
+    source: Source,
+    path: Path,
+    settings: Settings,
+    writes_some_config: Callable[[], bool],
 ) -> Input | Failure:
     def read(here: Settings) -> LaunchContext:
-        return read_command(one.command, here)
+        return _without_hostfile(read_command(one.command, here), one, here)
 
     pair = _somewhere(read, path, settings, source.name, one.folder_hint or "")
     missing = _missing_file(pair)
-    if missing is None:
-        return pair
     where = place_in_file(one.command.locate(one.command.words[0]))
-    if _writes(source, missing):
-        message = f"this launch reads {missing}, which the script writes before"
+    made = next((name for name in _files_read(pair) if one.writes(name)), None)
+    if made is None and missing is not None:
+        made = missing if one.writes_named(missing) or writes_some_config() else None
+    if made is not None:
+        message = f"this launch reads {made}, which the script writes before"
         return Failure(where, message, "check it once the script has written it")
-    if one.folder_hint is None:
+    if missing is not None and one.folder_hint is None:
         message = f"this launch reads {missing} in a folder that is only known when it runs"
         return Failure(where, message, "run dsguard in that folder")
     return pair
+
+
+def _files_read(pair: Input) -> Iterator[str]:
+    """The config of a launch, and the files that may name it, as the launch names them."""
+    launch = pair.launch
+    if launch is None:
+        return
+    config = config_argument(launch)
+    if config is not None and config.known and config.value is not None:
+        yield config.value
+    for document in [launch.launcher_config, *(job.document for job in launch.jobs)]:
+        if document is not None and document.source.is_file:
+            yield document.source.name
+
+
+def _without_hostfile(launch: LaunchContext, one: FoundLaunch, settings: Settings) -> LaunchContext:
+    """The launch, with its ranks left open where the script writes the hostfile before."""
+    named = launch.launcher_arguments.get("hostfile", "deepspeed_hostfile")
+    if named is None or named.value is None or settings.hostfile is not None:
+        return launch
+    if not named.known or not one.writes(named.value):
+        return launch
+    unknown = Unknown(f"the script writes {named.value} before")
+    return replace(
+        launch,
+        world_size=unknown,
+        nodes=unknown,
+        processes_per_node=unknown,
+        troubles=tuple(trouble for trouble in launch.troubles if trouble.kind not in _OF_HOSTS),
+    )
 
 
 def _missing_file(pair: Input) -> str | None:
@@ -197,16 +255,6 @@ def _missing_file(pair: Input) -> str | None:
 
 def _missing_trouble(launch: LaunchContext) -> LaunchTrouble | None:
     return next((trouble for trouble in launch.troubles if trouble.kind in _MISSING), None)
-
-
-def _writes(source: Source, name: str) -> bool:
-    """Whether a script seems to write a file: into it, or something like a DeepSpeed config."""
-    file = re.compile(rf"\b{re.escape(PurePath(name).name)}(?![\w.-])")
-    for command in re.finditer(r"[^\n;|&]+", source.text):
-        writer = _WRITER.search(source.text, *command.span())
-        if writer is not None and file.search(source.text, writer.end(), command.end()):
-            return True
-    return _KEYS.search(source.text) is not None
 
 
 def _somewhere(

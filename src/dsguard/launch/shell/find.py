@@ -22,6 +22,7 @@ from dsguard.launch.shell.starts import Start, start_of
 from dsguard.launch.shell.state import State
 from dsguard.launch.shell.text import Text
 from dsguard.launch.shell.walk import walk
+from dsguard.launch.shell.written import WrittenFiles
 from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
@@ -37,12 +38,23 @@ class FoundLaunch(Struct, frozen=True):
 
     ``directives`` are the options in the file's ``#SBATCH`` lines. ``folder_hint`` is the folder
     that the file changes to before the launch, relative to the one it is started in (empty where
-    it stays there); None where that is not known.
+    it stays there); None where that is not known. ``written`` are the files that the file writes,
+    and ``at`` is the place of the launch among its commands.
     """
 
     command: Command
     directives: tuple[Argument, ...]
     folder_hint: str | None
+    written: WrittenFiles
+    at: int
+
+    def writes(self, path: str) -> bool:
+        """Whether the file writes what the launch reads, before it."""
+        return self.written.writes(path, self.folder_hint, self.at)
+
+    def writes_named(self, path: str) -> bool:
+        """Whether the file writes something of that name before, in whatever folder."""
+        return self.written.writes_named(path, self.at)
 
 
 class FoundLaunches(NamedTuple):
@@ -71,11 +83,12 @@ def find_launches(source: Source) -> FoundLaunches:
     options = directives(source) if kind == "script" else ()
     found: list[tuple[Start, FoundLaunch]] = []
     walked = walk(_READERS[kind](source), source)
-    for met in walked.met:
+    written = WrittenFiles(walked.written)
+    for at, met in enumerate(walked.met):
         command = Command(source, met.words, met.exported)
         start = start_of(command)
         if start is not None:
-            found.append((start, FoundLaunch(command, options, met.folder)))
+            found.append((start, FoundLaunch(command, options, met.folder, written, at)))
     starts = {start for start, _ in found}
     best = next((start for start in Start if start in starts), None)
     launches = [launch for start, launch in found if start is best]

@@ -24,6 +24,7 @@ from dsguard.launch.shell.syntax import (
     Node,
     Pipeline,
     RawWord,
+    Redirected,
     Simple,
     Test,
 )
@@ -40,6 +41,7 @@ _RESERVED = re.compile(r"(\{|\}|!|\[\[|[a-z]+)(?=[\s;&|()<>]|\Z)")
 _REDIRECTION = re.compile(
     r"(?:\d*|\{[A-Za-z_]\w*\})(<<<|<<-|<<|&>>|&>|>>|>&|>\||<>|<&|>(?!\()|<(?!\())"
 )
+_INTO_FILE = (">", ">>", ">|", "&>", "&>>")
 _OPERATORS = ("&&", "||", ";;", ";", "|&", "|", "&", "\n", "(", ")")
 _STRAY = ("then", "elif", "else", "fi", "do", "done", "esac", "}", "in")
 
@@ -226,7 +228,7 @@ class Parser(WordParser):
                 return Calculation(expression)
         if self.text.startswith("(", self.at):
             self.at += 1
-            return self._group(")", subshell=True)
+            return self._redirected(self._group(")", subshell=True))
         if reserved in _STRAY:
             raise ShellSyntaxError(f"{reserved} stands alone", self.at)
         if reserved == "function":
@@ -244,9 +246,7 @@ class Parser(WordParser):
         }.get(reserved)
         if compound is not None:
             self.at += len(reserved)
-            node: Node = compound()
-            self._skip_redirections()
-            return node
+            return self._redirected(compound())
         if _FUNCTION.match(self.text, self.at):
             return self._function()
         return self._simple()
@@ -258,7 +258,6 @@ class Parser(WordParser):
     def _group(self, end: str, *, subshell: bool) -> Node:
         body = self._block((end,))
         self._take(end)
-        self._skip_redirections()
         return Group(body, subshell)
 
     def _if(self) -> Node:
@@ -381,6 +380,7 @@ class Parser(WordParser):
         here: list[RawWord] = []
         documents: list[HereDocument] = []
         targets: list[RawWord] = []
+        outputs: list[RawWord] = []
         while self.at < len(self.text):
             self._skip_blank()
             before = self.at
@@ -391,6 +391,8 @@ class Parser(WordParser):
                     documents.append(found)
                 else:
                     (here if redirection[1] == "<<<" else targets).append(found)
+                    if redirection[1] in _INTO_FILE:
+                        outputs.append(found)
                 continue
             declares = not words or words[0].plain in DECLARATIONS
             if declares and _ASSIGNMENT.match(self.text, self.at):
@@ -412,6 +414,7 @@ class Parser(WordParser):
             here[-1] if here else None,
             tuple(documents),
             tuple(targets),
+            tuple(outputs),
         )
 
     def _assignment(self) -> Assignment:
@@ -447,7 +450,13 @@ class Parser(WordParser):
             return document
         return target
 
-    def _skip_redirections(self) -> None:
+    def _redirected(self, node: Node) -> Node:
+        """A compound command with the redirections behind it."""
+        outputs: list[RawWord] = []
         self._skip_blank()
-        while self.skip_redirection():
+        while (redirection := _REDIRECTION.match(self.text, self.at)) is not None:
+            found = self._redirection(redirection)
+            if redirection[1] in _INTO_FILE and isinstance(found, RawWord):
+                outputs.append(found)
             self._skip_blank()
+        return Redirected(node, tuple(outputs)) if outputs else node

@@ -102,7 +102,7 @@ class Simple(Struct, frozen=True):
     """A simple command: its words, with assignments before them or, for ``export``, among them.
 
     ``here`` is the word behind ``<<<``, ``documents`` stand behind ``<<``; ``targets`` are the
-    words behind all other redirections.
+    words behind all other redirections, and ``outputs`` those of them that are written to.
     """
 
     start: int
@@ -112,6 +112,7 @@ class Simple(Struct, frozen=True):
     here: RawWord | None
     documents: tuple[HereDocument, ...] = ()
     targets: tuple[RawWord, ...] = ()
+    outputs: tuple[RawWord, ...] = ()
 
 
 class Pipeline(Struct, frozen=True):
@@ -183,6 +184,13 @@ class Negation(Struct, frozen=True):
     command: Node
 
 
+class Redirected(Struct, frozen=True):
+    """A compound command whose output goes into ``outputs``: ``{ ...; } > file``."""
+
+    command: Node
+    outputs: tuple[RawWord, ...]
+
+
 class Calculation(Struct, frozen=True):
     """``((...))``: the expression."""
 
@@ -190,6 +198,17 @@ class Calculation(Struct, frozen=True):
 
 
 Node: TypeAlias = (
-    Simple | Pipeline | Chain | Group | If | Loop | Case | Function | Test | Negation | Calculation
+    Simple
+    | Pipeline
+    | Chain
+    | Group
+    | If
+    | Loop
+    | Case
+    | Function
+    | Test
+    | Negation
+    | Redirected
+    | Calculation
 )
 Block: TypeAlias = tuple[Chain, ...]

@@ -55,10 +55,12 @@ from dsguard.launch.shell.syntax import (
     Part,
     Pipeline,
     RawWord,
+    Redirected,
     Simple,
     Test,
 )
 from dsguard.launch.shell.text import Text, is_known, text_of
+from dsguard.launch.shell.written import WrittenFile, files_written
 from dsguard.model.source import Source, Span
 
 if TYPE_CHECKING:
@@ -110,10 +112,14 @@ class Met(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """The commands of a script; without ``whole`` there may be more, and the walk stopped."""
+    """The commands of a script and the files that they write.
+
+    Without ``whole`` there may be more, and the walk stopped.
+    """
 
     met: list[Met]
     whole: bool
+    written: list[WrittenFile]
 
 
 def walk(texts: Iterable[tuple[Text, State]], source: Source | None = None) -> Walked:
@@ -123,19 +129,22 @@ def walk(texts: Iterable[tuple[Text, State]], source: Source | None = None) -> W
     the file that they stand in, for jobs that are written in it.
     """
     met: list[Met] = []
-    spent = 0
+    written: list[WrittenFile] = []
+    spent, whole = 0, True
     for text, state in texts:
-        file = source or Source("<script>", text.text, is_file=False)
-        walker = _Walker(file, spent=spent)
+        walker = _Walker(source or Source("<script>", text.text, is_file=False), spent=spent)
         try:
             walker.text(text, state)
             for function in [f for f in walker.defined.values() if id(f) not in walker.called]:
                 walker.function(function, None, state)
         except _BudgetError:
-            return Walked([*met, *walker.met], whole=False)
+            whole = False
+        written += [file._replace(at=len(met) + file.at) for file in walker.written]
         met += walker.met
         spent = walker.spent
-    return Walked(met, whole=True)
+        if not whole:
+            break
+    return Walked(met, whole, written)
 
 
 class _BudgetError(Exception):
@@ -145,6 +154,7 @@ class _BudgetError(Exception):
 class _Walker(Struct):
     file: Source
     met: dict[Met, None] = field(default_factory=dict)
+    written: list[WrittenFile] = field(default_factory=list)
     defined: dict[int, Definition] = field(default_factory=dict)
     called: set[int] = field(default_factory=set)
     perhaps: dict[str, Definition] = field(default_factory=dict)
@@ -234,6 +244,9 @@ class _Walk:
         elif isinstance(node, Case):
             self._case(node, state)
         elif isinstance(node, Negation):
+            self.node(node.command, state)
+        elif isinstance(node, Redirected):
+            self._write([], node.outputs, Expander(self.source, state))
             self.node(node.command, state)
         elif isinstance(node, Function):
             # A loop is walked twice, and a function may be called twice: one definition is made.
@@ -362,8 +375,31 @@ class _Walk:
         self.walker.step(len(fields) // _WORDS_A_STEP)
         before = expander.inserted
         self.walker.characters(before)
+        self._write(fields, node.outputs, expander, node.documents)
         self._run(node, fields, expander)
         self.walker.characters(expander.inserted - before)
+
+    def _write(
+        self,
+        fields: Sequence[Field],
+        outputs: Sequence[RawWord],
+        expander: Expander,
+        documents: Sequence[HereDocument] = (),
+    ) -> None:
+        """Note the files that a command writes.
+
+        A loop is walked a second time for what its first turn changes; only that counts.
+        """
+        if self.walker.trial:
+            return
+        before = expander.inserted
+        into = [expander.value(word) for word in outputs]
+        self.walker.characters(expander.inserted - before)
+        texts = (self._written_document(one) for one in documents)
+        words = [field.chunks for field in fields[:_MOST_WORDS]]
+        at, folder = len(self.walker.met), expander.state.folder
+        for path, known in files_written(words, into, texts):
+            self.walker.written.append(WrittenFile(path, known, folder, at))
 
     def _run(self, node: Simple, fields: list[Field], expander: Expander) -> None:
         state = expander.state
@@ -455,6 +491,10 @@ class _Walk:
             lines = expander.document(document)
             if lines is not None:
                 yield handed._replace(text=lines)
+
+    def _written_document(self, document: HereDocument) -> str:
+        self._read_document(document)
+        return self.source.text[document.start : document.end]
 
     def _read_document(self, document: HereDocument) -> None:
         """Expanding one is work of its own."""
