@@ -381,3 +381,57 @@ def test_a_comment_in_a_dict_suppresses(dsguard: Dsguard, folder: Path) -> None:
     report = json.loads(dsguard("check train.py -o json", folder).out)
     assert [finding["rule"] for finding in report["findings"]] == ["world-size-unknown"]
     assert report["summary"]["suppressed"] == 1
+
+
+# How many ranks plain python makes.
+
+CONFIG = (
+    '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, '
+    '"gradient_accumulation_steps": 2}'
+)
+ARGUMENTS = """
+import argparse, deepspeed
+parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+args = parser.parse_args()
+engine, *_ = deepspeed.initialize(args=args, model=model)
+"""
+SPAWNS = ARGUMENTS + "import torch.multiprocessing as mp\nmp.spawn(f, nprocs=8)\n"
+
+
+@pytest.mark.parametrize(
+    ("launch", "ranks"),
+    [
+        ("python train.py", "1"),
+        ("python -m pdb -c continue train.py", "1"),
+        ("python -m cProfile -o x train.py", "1"),
+        ("python -m coverage run --branch train.py", "1"),
+        (
+            "python -m debugpy --listen 5678 -m torch.distributed.run --nproc_per_node 8 train.py",
+            "8",
+        ),
+        ("python spawns.py", "unknown"),
+        ("python absent.py", "unknown"),
+        ("python broken.py", "unknown"),
+        ("python -m package.train", "unknown"),
+        ("WORLD_SIZE=8 RANK=0 python train.py", "8"),
+        ("mpirun -np 2 python train.py", "2"),
+        ("mpirun -np 2 python spawns.py", "unknown"),
+    ],
+)
+def test_python_is_one_process_only_where_the_script_starts_no_others(
+    dsguard: Dsguard, tmp_path: Path, launch: str, ranks: str
+) -> None:
+    files = {"train.py": ARGUMENTS, "spawns.py": SPAWNS, "broken.py": "def f(:", "ds.json": CONFIG}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    line = f"{launch} --deepspeed_config ds.json"
+    (row,) = [
+        line
+        for line in dsguard(f"facts -- {line}", tmp_path).out.splitlines()
+        if line.startswith("world_size")
+    ]
+    assert row.split()[1] == ranks
+    found = dsguard(f"check -- {line}", tmp_path).out
+    assert ("batch-size-mismatch" in found) == (ranks in ("1", "2"))
+    if "spawns" in launch:
+        assert "no-launcher" not in found

@@ -12,14 +12,21 @@ from dsguard.model.fact import Fact, Known, Unknown
 
 if TYPE_CHECKING:
     from dsguard.frontends.requests import Request, Requests
+    from dsguard.script.script import Script
 
 
-def processes(launch: LaunchContext | None, front_end: FrontEnd | None, requests: Requests) -> Fact:
+def processes(
+    launch: LaunchContext | None,
+    front_end: FrontEnd | None,
+    requests: Requests,
+    script: Script | None,
+) -> Fact:
     """All processes of the job.
 
     Lightning's Trainer starts one for each of its devices where nobody has started them, and
     counts Slurm's tasks itself: lightning/fabric/plugins/environments (``LightningEnvironment``,
-    ``SLURMEnvironment``, ``TorchElasticEnvironment``).
+    ``SLURMEnvironment``, ``TorchElasticEnvironment``). What plain python starts is one process
+    only where the script starts no others.
     """
     lightning = front_end is not None and front_end.name is FrontEndName.LIGHTNING
     if lightning and (launch is None or _started_alone(launch)):
@@ -29,11 +36,38 @@ def processes(launch: LaunchContext | None, front_end: FrontEnd | None, requests
     read = launch.world_size
     if lightning and launch.launcher is LauncherName.SRUN and isinstance(read, Unknown):
         return product(launch.nodes, launch.processes_per_node)
-    return read
+    doubt = started_in_script(launch, script) or _doubt_of_one(launch, script)
+    return Unknown(doubt) if doubt and isinstance(read, Known) else read
 
 
-def starts_ranks(launch: LaunchContext | None) -> bool:
-    """Whether the command may start ranks of its own, as all but a Python script do."""
+def started_in_script(launch: LaunchContext | None, script: Script | None) -> str:
+    """What in the script may start ranks; empty where a launcher does, or nothing."""
+    if launch is None or script is None or launch.launcher not in _NO_RANKS_OF_ITS_OWN:
+        return ""
+    return script.ranks.starts or ""
+
+
+def _doubt_of_one(launch: LaunchContext, script: Script | None) -> str:
+    """Why plain python may not be a job of one process."""
+    alone = launch.launcher is LauncherName.PYTHON and launch.variable("WORLD_SIZE") is None
+    if not alone or launch.jobs:  # a framework's own script is known
+        return ""
+    if launch.script is None or not launch.script.known:
+        return "what python runs is not known"
+    if script is None:
+        return f"{launch.script.text} is not read, and may start processes of its own"
+    if script.unreadable is not None:
+        return f"{launch.script.text} cannot be read: {script.unreadable}"
+    return script.ranks.counts or ""
+
+
+_NO_RANKS_OF_ITS_OWN = (LauncherName.PYTHON, LauncherName.MPI, LauncherName.UNKNOWN)
+
+
+def starts_ranks(launch: LaunchContext | None, script: Script | None) -> bool:
+    """Whether the command may start ranks of its own, as all but most Python scripts do."""
+    if started_in_script(launch, script):
+        return True
     if launch is None or launch.launcher is LauncherName.PYTHON:
         return False
     script = launch.script

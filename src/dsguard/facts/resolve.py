@@ -98,7 +98,9 @@ def resolve(
         )
     readable = document if document is not None and isinstance(document.root, Object) else None
     requests = Requests(launch, script)
-    world_size = _world_size(processes(launch, reader, requests), launch, options)
+    world_size = _world_size(
+        processes(launch, reader, requests, script), options, starts_ranks(launch, script)
+    )
     sizes: ParallelSizes = parallel_sizes(
         readable, launch, script, requests, world_size, Version(target.version)
     )
@@ -219,11 +221,11 @@ def _waits_for_trainer(problems: Iterable[Problem]) -> bool:
     )
 
 
-def _world_size(read: Fact, launch: LaunchContext | None, options: Options) -> Fact:
+def _world_size(read: Fact, options: Options, starts_ranks: bool) -> Fact:
     """What the user says, or else who started dsguard itself, or else what the launch says."""
     if options.world_size is not None:
         origin = options.world_size_from
-        if origin.kind is OriginKind.ENVIRONMENT and starts_ranks(launch):
+        if origin.kind is OriginKind.ENVIRONMENT and starts_ranks:
             return read
         if isinstance(read, Known) and read.value != options.world_size:
             return Known(options.world_size, origin, (Candidate(read.value, read.origin),))

@@ -60,6 +60,10 @@ class Imports:
         self._follow = follow
         self._modules: dict[str, LocalModule | None] = {}
 
+    def local(self) -> list[LocalModule]:
+        """The modules of the user's own that were read."""
+        return [module for module in self._modules.values() if module is not None]
+
     def loaded(self, name: str) -> LocalModule | None:
         """A local module that was imported already."""
         return self._modules.get(name)

@@ -96,6 +96,10 @@ class Interpreter:
         self._blocks = 0
         self._statements = 0
 
+    def local_modules(self) -> list[LocalModule]:
+        """The modules of the user's own that the script imports."""
+        return self._imports.local()
+
     def follow(self, module: LocalModule) -> None:
         """Run a module's own statements, once."""
         if not module.followed:

@@ -11,6 +11,7 @@ from dsguard.script.declaration import Declaration, Unreadable
 from dsguard.script.interpreter import Interpreter
 from dsguard.script.module import LocalModule, attribute_store
 from dsguard.script.objects import LONGEST_NAME
+from dsguard.script.processes import own_ranks
 from dsguard.script.reading import Reading
 from dsguard.script.script import READABLE, ParserKind, Script
 from dsguard.script.syntax import UnreadableTextError
@@ -37,7 +38,8 @@ def read_script(source: Source, find_module: ModuleFinder | None = None) -> Scri
         interpreter = Interpreter(reading, find_module)
         interpreter.follow(module)
         interpreter.follow_rest(module)
-        return _script(module, reading)
+        ranks = own_ranks([module, *interpreter.local_modules()])
+        return replace(_script(module, reading), ranks=ranks)
     except UnreadableTextError as error:
         return Script(source, unreadable=str(error))
     except RecursionError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from dsguard.script.loop.description import Loop
+from dsguard.script.processes import OwnRanks
 from dsguard.script.training_arguments import (
     FRAMEWORK_CLASSES,
     TRAINING_ARGUMENTS_NAMES,
@@ -94,7 +95,7 @@ class Script(Struct, frozen=True, dict=True):
     attribute (``args.lr = …``): there the command line may not have the last word. ``replaced``
     are the fields that ``dataclasses.replace`` gives another value, ``"*"`` where they are not
     known. ``gaps`` say where the picture may be incomplete. ``loop`` is what it does with its
-    engines.
+    engines, and ``ranks`` what in it has a say in how many processes there are.
     """
 
     source: Source
@@ -110,6 +111,7 @@ class Script(Struct, frozen=True, dict=True):
     replaced: frozenset[str] = frozenset()
     gaps: tuple[Gap, ...] = ()
     loop: Loop = field(default_factory=Loop)
+    ranks: OwnRanks = OwnRanks()
     unreadable: str | None = None
 
     @property

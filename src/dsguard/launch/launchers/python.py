@@ -28,6 +28,32 @@ OPTIONS = getopt(
     last=("-c", "-m"),
 )
 
+_TOOLS = {
+    name: (subcommand, getopt(table, last=("-m",)))
+    for name, subcommand, table in (
+        ("cProfile", "", "-o|--outfile: -s|--sort: -m:"),
+        ("coverage", "run", "-a|--append --branch --concurrency: --context: --data-file: "
+         "--include: -m|--module: --omit: -L|--pylib -p|--parallel-mode --rcfile: "
+         "--save-signal: --source: --timid"),
+        ("debugpy", "", "--listen: --connect: --wait-for-client --log-to: --log-to-stderr "
+         "--adapter-access-token: --parent-session-pid: -m:"),
+        ("ipdb", "", "-c: -m:"),
+        ("kernprof", "", "-l|--line-by-line -b|--builtin -o|--outfile: -s|--setup: -v|--view "
+         "-u|--unit: -z|--skip-zero -m:"),
+        ("memray", "run", "-o|--output: -q|--quiet -f|--force --native --follow-fork "
+         "--trace-python-allocators --aggregate --live --live-remote --live-port: "
+         "--compress-on-exit --no-compress -m:"),
+        ("pdb", "", "-c|--command: -m:"),
+        ("profile", "", "-o|--outfile: -s|--sort: -m:"),
+        ("pyinstrument", "", "-o|--outfile: -r|--renderer: -i|--interval: -t|--timeline --html "
+         "--show: --hide: --show-all --use-timing-thread -m:"),
+        ("scalene", "", "--cpu --gpu --memory --html --json --cli --web --outfile: "
+         "--profile-all --reduced-profile"),
+        ("torch.utils.bottleneck", "", ""),
+    )
+}  # fmt: skip
+"""Modules that run a script or a module behind their options: ``python -m pdb train.py``."""
+
 
 def read(call: Call) -> LaunchContext:
     """Read the words after ``python``."""
@@ -44,6 +70,26 @@ def scan_python(command: Command, words: Sequence[Word]) -> tuple[Scan, bool]:
     module = scan.last("m")
     if module is None:
         return scan, False
+    name = Word(module.value or "", module.value_location.span, module.known)
+    inner = _behind_tool(command, name.text, scan.rest)
+    if inner is not None:
+        return inner
+    return replace(scan, script=name), True
+
+
+def _behind_tool(command: Command, tool: str, words: Sequence[Word]) -> tuple[Scan, bool] | None:
+    """What a debugger or profiler runs, as python would; None where this is none."""
+    if tool not in _TOOLS:
+        return None
+    subcommand, table = _TOOLS[tool]
+    if subcommand:
+        if not words or words[0].text != subcommand:
+            return None
+        words = words[1:]
+    scan = scan_getopt(command, words, table)
+    module = scan.last("m")
+    if module is None:
+        return (scan, False) if scan.script is not None else None
     name = Word(module.value or "", module.value_location.span, module.known)
     return replace(scan, script=name), True
 

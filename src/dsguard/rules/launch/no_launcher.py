@@ -39,6 +39,8 @@ def no_launcher(case: Case, report: Reporter) -> Iterator[Finding]:
         return
     if case.front_end is None or case.front_end.name is FrontEndName.LIGHTNING:
         return
+    if case.script is not None and (case.script.ranks.starts or case.script.ranks.counts):
+        return  # it starts the ranks itself, or sets the variables
     swift = any(job.name == swift_jobs.NAME for job in launch.jobs)
     started_by = "swift without NPROC_PER_NODE" if swift else "plain python"
     yield report(
