@@ -110,6 +110,7 @@ def test_what_is_known(
             "--tensor-model-parallel-size 2",
         ),
         (MICRO, PLAIN + " --batch_size 16", "samples_per_step", "one rank's samples or all"),
+        (MICRO, PLAIN + " --batch_size $BATCH", "samples_per_step", "--batch_size decides"),
         (MICRO | {"sequence_parallel_size": 2}, PLAIN, "samples_per_step", "share a sequence"),
         (
             MICRO | {"train_batch_size": 9},

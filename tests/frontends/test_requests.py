@@ -233,3 +233,18 @@ def test_trls_bf16_gives_way_to_fp16() -> None:
     assert requests("--fp16", script).on_or_off("bf16") is None
     default = requests("", script).on_or_off("bf16")
     assert default is None or default.value is True
+
+
+@pytest.mark.parametrize(
+    ("flags", "script", "open"),
+    [
+        ("--batch_size $BATCH", ARGPARSE, True),
+        ("--batch_size $BATCH", None, True),
+        ("$ARGS", ARGPARSE, True),
+        ("$ARGS", None, False),
+        ("--batch_size 4 --out $DIR", ARGPARSE, False),
+        ("--out x", ARGPARSE, False),
+    ],
+)
+def test_a_number_that_only_the_run_decides(flags: str, script: str | None, open: bool) -> None:
+    assert (requests(flags, script).undecided_key(MICRO) is not None) == open

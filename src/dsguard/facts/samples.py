@@ -40,6 +40,9 @@ def samples_per_step(
     flag = ""
     own_loader = front_end is None or front_end.name is not FrontEndName.TRANSFORMERS
     request = requests.get(_MICRO) if own_loader else None
+    undecided = requests.undecided_key(_MICRO) if own_loader else None
+    if undecided is not None:
+        return Unknown(undecided)
     if request is not None:
         if request.value < 1:
             return Unknown(f"{request.flag} {request.value} is no batch size")

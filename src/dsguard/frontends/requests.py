@@ -18,6 +18,8 @@ from dsguard.model.finding import Confidence
 from dsguard.script.declaration import Constant, FromArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dsguard.script.script import Script, SetupCall
 
 
@@ -299,6 +301,27 @@ class Requests:
         if not self._launch.arguments.complete:
             return f"{name} may be among the arguments that are only known when it runs"
         return None
+
+    def undecided_key(self, key: str) -> str | None:
+        """Why it is not known before the run what is asked for under a dotted key."""
+        names = _NAMES.get(key, {})
+        if self._launch is None or self.get(key) is not None:
+            return None
+        given = self._given(names)
+        if given is not None and not given[0].known:
+            who = given[0].whose or given[0].flag
+            return f"{who} decides when it runs"
+        if not self._launch.arguments.complete and self._declares(names):
+            return "it depends on arguments that are only known when it runs"
+        return None
+
+    def _declares(self, names: Iterable[str]) -> bool:
+        """Whether the script has an argument of one of these names."""
+        if self._script is None:
+            return False
+        from dsguard.script.lookup import argument_value
+
+        return any(argument_value(self._script, name) is not None for name in names)
 
     def _find(self, names: dict[str, Confidence], *, alone: bool = False) -> Request | None:
         """The first answer; ``alone`` says that a flag without a value is one."""
