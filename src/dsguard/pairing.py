@@ -14,7 +14,7 @@ from dsguard.facts.config_file import Whereabouts, is_file, named_config
 from dsguard.frontends.detect import config_argument
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Location, Source
-from dsguard.reading.errors import ReadError
+from dsguard.reading.errors import ReadError, YamlUnavailableError
 from dsguard.reading.load import load_path
 from dsguard.script.load import load_script
 
@@ -207,6 +207,11 @@ def _names_config(launch: LaunchContext) -> bool:
 def _gap(launch: LaunchContext, argument: Argument | None, subject: str) -> Failure | None:
     """Why the config of a launch is not checked; None where the framework brings its own."""
     if not _names_config(launch):
+        if str(YamlUnavailableError()) in (
+            launch.arguments.unread,
+            launch.launcher_arguments.unread,
+        ):
+            return Failure(subject, "its YAML cannot be read", "install dsguard[yaml]")
         return Failure(subject, "names no DeepSpeed config", _name_it(launch))
     if argument is None:
         return Failure(subject, "its DeepSpeed config is only known when it runs")

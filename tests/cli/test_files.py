@@ -427,6 +427,25 @@ def test_without_the_yaml_extra_it_says_how_to_get_it(
     assert "install dsguard[yaml]" in outcome.out
 
 
+@pytest.mark.parametrize("command", ["check", "facts"])
+@pytest.mark.parametrize(
+    "launch",
+    ["accelerate launch --config_file acc.yaml train.py", "llamafactory-cli train job.yaml"],
+)
+def test_without_the_yaml_extra_a_launch_says_it_too(
+    dsguard: Dsguard, folder: Path, monkeypatch: pytest.MonkeyPatch, launch: str, command: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ruamel.yaml", None)
+    config = "distributed_type: DEEPSPEED\ndeepspeed_config: {deepspeed_config_file: ds.json}\n"
+    write(folder, {"job.yaml": JOB, "acc.yaml": config})
+    outcome = dsguard(f"{command} -- {launch}", folder)
+    assert outcome.code == 3
+    said = outcome.out + outcome.err
+    assert "launch command: its YAML cannot be read" in said
+    assert "install dsguard[yaml]" in said
+    assert "names no DeepSpeed config" not in said
+
+
 @yaml
 def test_training_arguments_in_json(dsguard: Dsguard, folder: Path) -> None:
     arguments = {"output_dir": "out", "deepspeed": "ds.json", "per_device_train_batch_size": 3}

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dsguard.launch.accelerate_config import (
     AccelerateConfigError,
@@ -26,6 +27,7 @@ from dsguard.launch.context import (
     LaunchContext,
     LauncherName,
     LaunchTrouble,
+    ScriptArguments,
     TroubleKind,
     Word,
 )
@@ -137,6 +139,7 @@ class _Launch(Struct):
     scan: Scan
     config: Document | None = None
     troubles: list[LaunchTrouble] = field(default_factory=list)
+    unread: str = ""
 
     def context(self) -> LaunchContext:
         counts = self._counts()
@@ -144,7 +147,7 @@ class _Launch(Struct):
         if self.config is not None and isinstance(self.config.root, Object):
             deepspeed = self._way() is _Way.DEEPSPEED
             scan = scan.after([*config_options(self.config, scan, deepspeed=deepspeed)])
-        return self.call.context(
+        context = self.call.context(
             LauncherName.ACCELERATE,
             scan,
             counts,
@@ -152,6 +155,9 @@ class _Launch(Struct):
             troubles=self.troubles,
             config=self.config,
         )
+        if not self.unread:
+            return context
+        return replace(context, launcher_arguments=ScriptArguments(scan.arguments, (), self.unread))
 
     def _counts(self) -> Counts:
         self._check_options()
@@ -165,6 +171,7 @@ class _Launch(Struct):
             self.troubles.append(error.trouble)
             return Counts.unknown(str(error))
         except YamlUnavailableError as error:
+            self.unread = str(error)
             return Counts.unknown(f"{error}, such as the config of accelerate launch")
         except _HiddenConfigError as hidden:
             return Counts.unknown(str(hidden))
