@@ -70,9 +70,8 @@ def starts_ranks(launch: LaunchContext | None, script: Script | None) -> bool:
         return True
     if launch is None or launch.launcher is LauncherName.PYTHON:
         return False
-    script = launch.script
-    alone = launch.launcher is LauncherName.UNKNOWN and script is not None
-    return not (alone and script.text.endswith(".py"))
+    alone = launch.launcher is LauncherName.UNKNOWN and launch.script is not None
+    return launch.script is None or not alone or not launch.script.text.endswith(".py")
 
 
 def _started_alone(launch: LaunchContext) -> bool:
