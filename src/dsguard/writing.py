@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-_STREAM = re.compile(r"(?:/proc/\d+(?:/task/\d+)?|/dev)/fd/\d+")
 _MOST_LINKS = 40
 """Linux follows so many links of one path."""
 
@@ -104,14 +103,18 @@ def write_whole(path: Path, text: str) -> None:
 
 def _is_stream(path: Path) -> bool:
     """Whether a path leads to what this process has open, by ``/dev/stdout`` or ``/proc``."""
-    return _STREAM.fullmatch(str(_through_links(path))) is not None
+    return _is_open_here(_through_links(path))
+
+
+def _is_open_here(path: Path) -> bool:
+    return re.fullmatch(rf"(/proc/{os.getpid()}(/task/\d+)?|/dev)/fd/\d+", str(path)) is not None
 
 
 def _through_links(path: Path) -> Path:
     """Where links lead, but not through the name of an open file to the file behind it."""
     for _ in range(_MOST_LINKS):
         path = Path(os.path.realpath(path.parent), path.name)
-        if _STREAM.fullmatch(str(path)) or not os.path.islink(path):  # noqa: PTH114
+        if _is_open_here(path) or not os.path.islink(path):  # noqa: PTH114
             break
         path = path.parent / path.readlink()
     return path
