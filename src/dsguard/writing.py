@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+_OPEN = re.compile(r"(?:/proc/(?P<process>\d+)(?:/task/\d+)?|/dev)/fd/\d{1,9}")
 _MOST_LINKS = 40
 """Linux follows so many links of one path."""
+
+_NO_OTHER = frozenset((errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS, errno.EXDEV))
+"""Why no other file can take the place of one: it is mounted there by itself, as into a container,
+its folder is read-only, or both belong to somebody else, as in ``/tmp``."""
 
 _LONGEST_START = 40
 """So much of a file's name begins the name of its temporary file: names end at 255 bytes."""
@@ -107,7 +112,8 @@ def _is_stream(path: Path) -> bool:
 
 
 def _is_open_here(path: Path) -> bool:
-    return re.fullmatch(rf"(/proc/{os.getpid()}(/task/\d+)?|/dev)/fd/\d+", str(path)) is not None
+    found = _OPEN.fullmatch(str(path))
+    return found is not None and found["process"] in (None, str(os.getpid()))
 
 
 def _through_links(path: Path) -> Path:
@@ -124,8 +130,8 @@ def _put(path: Path, text: str, state: os.stat_result | None) -> None:
     data = text.encode("utf-8")
     try:
         temporary = _temporary(path, data, state)
-    except PermissionError:  # nothing new may be made in that folder
-        if state is None:
+    except OSError as error:  # nothing new may be made in that folder
+        if state is None or error.errno not in _NO_OTHER:
             raise
         temporary = None
     if temporary is None:
@@ -136,8 +142,7 @@ def _put(path: Path, text: str, state: os.stat_result | None) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        # A file that is mounted into a container, and one of somebody else in a folder like /tmp.
-        if state is None or not (error.errno == errno.EBUSY or isinstance(error, PermissionError)):
+        if state is None or error.errno not in _NO_OTHER:
             raise
         _write_over(path, data)
 

@@ -133,3 +133,6 @@ def test_one_file_by_several_spellings_is_checked_once(dsguard: Dsguard, folder:
     (folder / "sub").mkdir()
     outcome = dsguard(f"check {names} -o json", folder)
     assert [check["config"] for check in json.loads(outcome.out)["checks"]] == ["k.json"]
+    (folder / "sub" / "ds.json").write_text(CONFIG)
+    outcome = dsguard("check sub sub/ ./sub/. -o json", folder)
+    assert [check["config"] for check in json.loads(outcome.out)["checks"]] == ["sub/ds.json"]

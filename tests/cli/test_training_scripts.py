@@ -385,7 +385,7 @@ def test_a_comment_in_a_dict_suppresses(dsguard: Dsguard, folder: Path) -> None:
 
 # How many ranks plain python makes.
 
-CONFIG = (
+CONFIG_OF_TWO = (
     '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, '
     '"gradient_accumulation_steps": 2}'
 )
@@ -421,7 +421,8 @@ SPAWNS = ARGUMENTS + "import torch.multiprocessing as mp\nmp.spawn(f, nprocs=8)\
 def test_python_is_one_process_only_where_the_script_starts_no_others(
     dsguard: Dsguard, tmp_path: Path, launch: str, ranks: str
 ) -> None:
-    files = {"train.py": ARGUMENTS, "spawns.py": SPAWNS, "broken.py": "def f(:", "ds.json": CONFIG}
+    files = {"train.py": ARGUMENTS, "spawns.py": SPAWNS, "broken.py": "def f(:"}
+    files["ds.json"] = CONFIG_OF_TWO
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     line = f"{launch} --deepspeed_config ds.json"

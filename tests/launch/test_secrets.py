@@ -25,6 +25,13 @@ HIDDEN = [
     ("srun --export=ALL,HF_TOKEN=hf_z,A=1 t.py", "srun '--export=ALL,HF_TOKEN=***,A=1' t.py"),
     ("bash -c 'cd x; HF_TOKEN=hf_z t.py --api_key k 7'",
      "bash -c 'cd x; HF_TOKEN=*** t.py --api_key *** 7'"),
+    ("bash -c 't.py --push_to_hub --hub_token hf_z'",
+     "bash -c 't.py --push_to_hub --hub_token ***'"),
+    ("bash -lc 'HF_TOKEN=hf deepspeed t.py'", "bash -lc 'HF_TOKEN=*** deepspeed t.py'"),
+    ("bash -c 'mpirun -x HF_TOKEN=hf_z t.py'", "bash -c 'mpirun -x HF_TOKEN=*** t.py'"),
+    ("sbatch --wrap='HF_TOKEN=hf_z t.py'", "sbatch '--wrap=HF_TOKEN=*** t.py'"),
+    ("srun --export=HF_TOKEN=hf_z,ALL t.py", "srun '--export=HF_TOKEN=***,ALL' t.py"),
+    ("t.py --env '{\"HF_TOKEN\": \"hf_z\"}'", "t.py --env '{\"HF_TOKEN\": ***}'"),
 ]  # fmt: skip
 KEPT = [
     "t.py --tokenizer name --max_tokens 12 --max_token 12 --token_dropout 0.1",
@@ -34,6 +41,8 @@ KEPT = [
     "CUDA_VISIBLE_DEVICES=0,1 deepspeed --include a:0,1 t.py --deepspeed_config ds.json",
     "bash -c 'A=1 t.py --lr 1  # two  blanks'",
     "t.py --name=hub_token abc",
+    "t.py --pad_token EOS --eos_token eos --special_token '|im|' --secret_dim 4",
+    "accelerate launch --use_auth_token train.py",
 ]
 
 

@@ -55,8 +55,8 @@ def collect(
     """The pairs that the arguments make; a config that is not named comes from the launch.
 
     Args:
-        names: files and folders, as seen from the working folder; however often and however
-            spelt, each is checked once.
+        names: files and folders, as seen from the working folder; a name that is given again,
+            however it is spelt, counts once.
         command: the launch command, read as from ``settings.folder``.
         settings: how to check.
         subject: what the launch is called in failures.
@@ -89,7 +89,10 @@ def _once(names: Sequence[str]) -> Iterator[str]:
     """The names without those that spell an earlier one otherwise; a link is a name of its own."""
     seen: set[tuple[str, str]] = set()
     for name in names:
-        folder, base = os.path.split(name)
+        plain = name
+        while plain.endswith(("/", "/.")) and plain.strip("/."):
+            plain = plain.removesuffix(".").rstrip("/")
+        folder, base = os.path.split(plain)
         with suppress(OSError, ValueError):  # no possible path; reading it says so
             folder = "" if name in ("", "-") else os.path.realpath(folder)
         key = folder, base

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEndName
 from dsguard.model.fact import Known, Origin, OriginKind
-from dsguard.script.declaration import FromArgument
-from dsguard.script.loop.description import Maker
-from dsguard.script.script import ParserKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +88,10 @@ def is_guess(argument: Argument | None, launch: LaunchContext, script: Script | 
 
 def _handed(script: Script, name: str) -> Iterator[tuple[FrontEndName, Origin]]:
     """Who is plainly handed an argument as the config."""
+    # Imported where there is a script: a config alone needs nothing that reads them.
+    from dsguard.script.declaration import FromArgument
+    from dsguard.script.loop.description import Maker
+
     argument = FromArgument(name)
     for call in script.setups:
         for keyword, value in call.keywords.items():
@@ -109,6 +110,9 @@ def _handed(script: Script, name: str) -> Iterator[tuple[FrontEndName, Origin]]:
 
 def _made(script: Script) -> Iterator[tuple[FrontEndName, Origin]]:
     """The front ends whose objects the script makes, the most telling first."""
+    from dsguard.script.loop.description import Maker
+    from dsguard.script.script import ParserKind
+
     for call in script.setups:
         if call.framework == "DeepSpeedStrategy":
             yield FrontEndName.LIGHTNING, Origin(OriginKind.SCRIPT, call.location)

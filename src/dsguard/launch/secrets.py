@@ -21,7 +21,12 @@ _SECRET = frozenset(
     ("apikey", "credential", "credentials", "passphrase", "passwd", "password", "secret", "secrets")
 )
 _KEYS = frozenset(("access", "api", "auth", "private"))
-_ABOUT = frozenset(("dir", "file", "id", "name", "path"))
+_OF_TEXT = frozenset(
+    {"audio", "bos", "cls", "end", "eos", "image", "mask"}
+    | {"pad", "sep", "special", "start", "stop", "unk", "video"}
+)
+"""``--pad_token EOS`` names a token of the vocabulary."""
+_ABOUT = frozenset(("dim", "dir", "file", "id", "name", "path", "size"))
 """A name that ends so says where a secret lies, not what it is."""
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -29,10 +34,15 @@ _NO_TOKEN = re.compile(r"[-+.0-9e_]*|true|false|yes|no|none|null|on|off|[<\[].*[
 """Values of ``--use_auth_token true``, ``--image_token 256`` and ``--pad_token '<pad>'``."""
 
 _NAMED = re.compile(r"([-+]*[A-Za-z_][\w.-]*)=(.*)", re.S)
-_INSIDE = re.compile(
-    r"(?<![\w.-])(--?[A-Za-z][\w.-]*[\s=]\s*|[A-Za-z_][\w.-]*=)(\"[^\"]*\"|'[^']*'|[^\s,;'\"]+)"
+_NAME_INSIDE = re.compile(
+    r"(?<![\w.-])(?:--?[A-Za-z][\w.-]*(?:\s*=\s*|\s+(?!-))|[A-Za-z_][\w.-]*=)"
+    r"|(?<=[\"'])[A-Za-z_][\w.-]*[\"']\s*:\s*"
 )
-"""A value with its name in a word that holds more, as of ``bash -c`` and ``srun --export``."""
+_VALUE_INSIDE = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,;'\"]+")
+"""A value with its name in a word that holds more: of ``bash -c``, ``srun --export``, JSON."""
+
+_SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c|--wrap|--export")
+"""Options whose value is no setting, whatever it begins with: a shell's script, variables."""
 
 
 def line_without_secrets(command: Command) -> str:
@@ -50,11 +60,13 @@ def line_without_secrets(command: Command) -> str:
     flag = ""
     for index, word in enumerate(command.words):
         text = word.text
+        holds_more = _SCRIPT_FOLLOWS.fullmatch(flag) or _SCRIPT_FOLLOWS.match(text)
+        named = None if holds_more else _NAMED.fullmatch(text)
         if flag and not text.startswith("-") and _is_secret(flag, text):
             hidden[index] = HIDDEN
-        elif (named := _NAMED.fullmatch(text)) and _is_secret(named[1], named[2]):
+        elif named and _is_secret(named[1], named[2]):
             hidden[index] = f"{named[1]}={HIDDEN}"
-        elif (inside := _INSIDE.sub(_hide, text)) != text:
+        elif (inside := _without_inside(text)) != text:
             hidden[index] = quote(inside)
         flag = text if text.startswith("-") and "=" not in text else ""
     if hidden == shown:
@@ -67,18 +79,29 @@ def line_without_secrets(command: Command) -> str:
     return written
 
 
-def _hide(found: re.Match[str]) -> str:
-    name = found[1].rstrip("= \t\n")
-    return found[1] + HIDDEN if _is_secret(name, found[2].strip("\"'")) else found[0]
+def _without_inside(text: str) -> str:
+    """A word with ``***`` in place of the secrets that stand in it."""
+    parts, done = [], 0
+    for found in _NAME_INSIDE.finditer(text):
+        name = found[0].rstrip("= \t\n:\"'")
+        if found.start() < done or not _is_secret(name, "x"):
+            continue
+        value = _VALUE_INSIDE.match(text, found.end())
+        if value is not None and _is_secret(name, value[0].strip("\"'")):
+            parts += [text[done : found.end()], HIDDEN]
+            done = value.end()
+    return "".join([*parts, text[done:]])
 
 
 def _is_secret(name: str, value: str) -> bool:
     """Whether a value is a secret, by the name that it is given."""
     parts = [part.lower() for part in _PARTS.findall(name)]
-    if not parts or not value or parts[-1] in _ABOUT:
+    if not parts or not value or parts[-1] in _ABOUT or value.endswith(".py"):
         return False
     if not _SECRET.isdisjoint(parts):
         return True
     if any(one in _KEYS and two == "key" for one, two in pairwise(parts)):
         return True
-    return parts[-1] == "token" and _NO_TOKEN.fullmatch(value) is None
+    if parts[-1] != "token" or (len(parts) > 1 and parts[-2] in _OF_TEXT):
+        return False
+    return _NO_TOKEN.fullmatch(value) is None

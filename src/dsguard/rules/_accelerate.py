@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.frontends.accelerate import Accelerate
+from dsguard.frontends.base import FrontEndName
 from dsguard.script.declaration import Constant
 from dsguard.script.loop.description import Does, Maker
 
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 def steps_the_engine(case: Case) -> bool:
     """Whether this release of Accelerate decides by itself when the engine steps."""
-    return isinstance(case.front_end, Accelerate) and case.front_end.steps_the_engine
+    front_end = case.front_end
+    if front_end is None or front_end.name is not FrontEndName.ACCELERATE:
+        return False
+    # Imported where Accelerate reads the config: the rules of the batch are asked of every one.
+    from dsguard.frontends.accelerate import Accelerate
+
+    return isinstance(front_end, Accelerate) and front_end.steps_the_engine
 
 
 def follows_the_loader(case: Case) -> bool:

@@ -74,6 +74,9 @@ LEAVES = [
     "rsync -a ds.json host:ds.json",
     "mkdir -p out && (cd out && echo {} > ds.json)",
     "ssh node 'cat > ds.json'",
+    "grep -o ds.json README",
+    "[ -e x -o ds.json ]",
+    "ls -lo ds.json",
 ]
 
 
@@ -91,6 +94,11 @@ def test_what_writes_the_config(lines: str) -> None:
 @pytest.mark.parametrize("lines", LEAVES)
 def test_what_leaves_the_config_as_it_is(lines: str) -> None:
     assert not written(f"{lines}\n{LAUNCH}")
+
+
+def test_a_launch_writes_nothing_before_itself() -> None:
+    assert not written("deepspeed train.py --deepspeed_config ds.json -o ds.json")
+    assert not written("w() { deepspeed train.py --deepspeed_config ds.json; }\nw > ds.json")
 
 
 def test_a_loop_that_writes_behind_its_launch() -> None:

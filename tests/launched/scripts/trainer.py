@@ -3,7 +3,6 @@
 ``--behind_the_back N`` changes the accumulation after the launch was checked.
 """
 
-import dataclasses
 import importlib
 from dataclasses import dataclass
 
@@ -33,7 +32,9 @@ def main():
     parser = HfArgumentParser((TrainingArguments, OwnArguments))
     training, own = parser.parse_args_into_dataclasses()
     if own.behind_the_back:
-        training = dataclasses.replace(training, gradient_accumulation_steps=own.behind_the_back)
+        # So that no reader of this file sees it.
+        replace = importlib.import_module("dataclasses").replace
+        training = replace(training, gradient_accumulation_steps=own.behind_the_back)
     torch.manual_seed(0)
     rows = [{"x": torch.randn(8), "labels": torch.randn(1)} for _ in range(32)]
     trainer = Trainer(model=Model(), args=training, train_dataset=rows, callbacks=[GuardCallback()])

@@ -375,8 +375,13 @@ class _Walk:
         self.walker.step(len(fields) // _WORDS_A_STEP)
         before = expander.inserted
         self.walker.characters(before)
+        first = len(self.walker.written)
         self._write(fields, node.outputs, expander, node.documents)
+        noted = range(first, len(self.walker.written))
         self._run(node, fields, expander)
+        for index in noted:  # what it writes is there for the commands behind it, not for itself
+            file = self.walker.written[index]
+            self.walker.written[index] = file._replace(at=len(self.walker.met))
         self.walker.characters(expander.inserted - before)
 
     def _write(

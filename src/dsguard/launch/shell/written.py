@@ -30,10 +30,28 @@ _IN_PLACE = {
     "yq": re.compile(r"-[a-zA-Z]*i|--in-?place"),
 }
 _FETCHES = frozenset(("curl", "wget"))
-_INTO = re.compile(
-    r"(?:-[oO]|-[a-zA-Z]*[oO]|--(?:out|output|save|write|dest|destination)[-\w]*)(?:=(.+))?"
-)
+_INTO = re.compile(r"(?:-[oO]|--(?:out|output|save|write|dest|destination)[-\w]*)(?:=(.+))?")
 """An option of any program whose value is a file to write."""
+_FETCHED_INTO = re.compile(r"-[a-zA-Z]*[oO]|--output(?:-document)?(?:=(.+))?")
+"""The same, as ``curl -sSLo`` and ``wget -qO`` have it."""
+_READERS = frozenset(
+    (
+        "[",
+        "egrep",
+        "fgrep",
+        "find",
+        "git",
+        "grep",
+        "kubectl",
+        "ls",
+        "ps",
+        "rg",
+        "set",
+        "ssh",
+        "test",
+    )
+)
+"""Commands whose ``-o`` is something else."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _OPENED = re.compile(
     r"""(["'])(?P<a>[^"'\n]+)\1\s*,\s*(?:mode\s*=\s*)?["'][wax]"""
@@ -49,7 +67,7 @@ class WrittenFile(NamedTuple):
     ``path`` is as the command gets it, and what only a running shell knows of it as it is spelt;
     ``known`` says that nothing of that kind is in it. ``folder`` is where the command runs,
     relative to where the script is started, None where nobody knows. ``at`` counts the commands
-    that are met before.
+    that are met until it is written.
     """
 
     path: str
@@ -65,9 +83,10 @@ class WrittenFiles:
         self._places: dict[str, int] = {}
         self._names: dict[str, int] = {}
         for file in files:
-            self._names.setdefault(posixpath.basename(file.path), file.at)
+            name, place = posixpath.basename(file.path), _place(file.folder, file.path)
+            self._names[name] = min(file.at, self._names.get(name, file.at))
             if file.known:
-                self._places.setdefault(_place(file.folder, file.path), file.at)
+                self._places[place] = min(file.at, self._places.get(place, file.at))
 
     def writes(self, path: str, folder: str | None, at: int) -> bool:
         """Whether the commands before write the file that a launch reads in a folder."""
@@ -107,11 +126,12 @@ def files_written(
             yield from operands
     elif name == "dd":
         yield from ((text[3:], known) for text, known in given if text.startswith("of="))
-    else:
-        yield from _into(given)
-        if name in _FETCHES:
-            yield from ((posixpath.basename(text), True) for text, _ in operands if "://" in text)
-        elif is_python(name):
+    elif name in _FETCHES:
+        yield from _into(given, _FETCHED_INTO)
+        yield from ((posixpath.basename(text), True) for text, _ in operands if "://" in text)
+    elif name not in _READERS:
+        yield from _into(given, _INTO)
+        if is_python(name):
             yield from _by_python([*python, *_inline(given)])
 
 
@@ -137,9 +157,11 @@ def _copied(
         yield posixpath.join(target[0], re.split("[/:]", text)[-1]), known and target[1]
 
 
-def _into(given: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
+def _into(
+    given: Sequence[tuple[str, bool]], options: re.Pattern[str]
+) -> Iterator[tuple[str, bool]]:
     for at, (text, known) in enumerate(given):
-        option = _INTO.fullmatch(text)
+        option = options.fullmatch(text)
         if option is None:
             continue
         if option[1]:

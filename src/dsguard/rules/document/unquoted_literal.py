@@ -46,7 +46,7 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
         if not isinstance(scalar, Scalar) or not scalar.bare:
             continue
         text = str(scalar.value)
-        core = _written_to_be_text(text)
+        core = _without_comma_and_comment(text)
         meant, what = _meaning(core)
         if core == text and not what:
             continue
@@ -75,7 +75,7 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
         )
 
 
-def _written_to_be_text(text: str) -> str:
+def _without_comma_and_comment(text: str) -> str:
     """A bare string without a comma at its end and a comment set off by white space or a comma."""
     comment = _COMMENT.search(text)
     if comment is not None:
