@@ -50,6 +50,31 @@ WRITES = [
     "bash -c 'echo {} > ds.json'",
     "cd configs; cat > ../ds.json; cd ..",
     "if [ $X = 1 ]; then cp z2.json ds.json; else cp z3.json ds.json; fi",
+    "cat > $PWD/ds.json",
+    "cat > ${PWD}/ds.json",
+    'cat > "$(pwd)/ds.json"',
+    "cat > $(dirname $0)/ds.json",
+    'cat > "$(dirname "$0")/ds.json"',
+    "D=$(dirname $0)\ncat > $D/ds.json",
+    'SCRIPT_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"\ncat > "${SCRIPT_DIR}/ds.json"',
+    "aws s3 cp s3://b/ds.json ds.json",
+    "aws s3 cp s3://b/ds.json .",
+    "aws s3 sync s3://b/configs/ .",
+    "gsutil -m cp gs://b/ds.json .",
+    "gcloud storage cp gs://b/x ./ds.json",
+    "git checkout -- ds.json",
+    "git checkout $REF -- ds.json",
+    "git restore ds.json",
+    "cp configs/*.json .",
+    "cp $CONFIGS/*.json ./",
+    "cp configs/ds.* .",
+    "cp -r configs/. .",
+    "rsync -a configs/ ./",
+    "rsync -a host:configs/ ./",
+    "srun -n1 cp x ds.json",
+    "srun -N 1 --ntasks=1 --overlap cp x ds.json",
+    "python gen.py ds.json",
+    "python tools/make_ds_config.py --stage 3 tpl.json ds.json",
 ]
 
 LEAVES = [
@@ -77,6 +102,32 @@ LEAVES = [
     "grep -o ds.json README",
     "[ -e x -o ds.json ]",
     "ls -lo ds.json",
+    "cat ds.json > $OUTPUT_DIR/ds.json",
+    "cp ds.json $PWD/out/",
+    "aws s3 cp ds.json s3://b/",
+    "aws s3 cp s3://b/data.json .",
+    "aws s3 ls s3://b/ds.json ds.json",
+    "aws s3 sync s3://b/data data",
+    "gsutil cp ds.json gs://b/ds.json",
+    "git add ds.json",
+    "git diff -o ds.json",
+    "git checkout main",
+    "git log -- ds.json",
+    "cp configs/*.txt .",
+    "cp *.json out/",
+    "cp *.json $OUT",
+    "cp configs/*.json $OUT/",
+    "cp -r configs .",
+    "cp -r . $OUT",
+    "cp -r ./. /scratch/run",
+    "rsync -a ./ host:run/",
+    "rsync -a --exclude '*.json' configs .",
+    "srun -n1 cat ds.json",
+    "srun -n1 cp ds.json out/",
+    "python gen.py --config ds.json",
+    "python prepare_data.py ds.json",
+    "python make_dataset.py ds.json",
+    "python check.py ds.json",
 ]
 
 
@@ -110,6 +161,17 @@ def test_a_folder_that_is_not_known() -> None:
     assert written(f"cd $REPO\nsed -i s/1/2/ ds.json\n{LAUNCH}")
     assert not written(f"sed -i s/1/2/ ds.json\ncd $REPO\n{LAUNCH}")
     assert not written(f"cd $REPO\ncp ds.json $OUT/\n{LAUNCH}")
+
+
+def test_a_pattern_may_be_the_file_that_is_not_there_yet() -> None:
+    launches = find_launches(Source("run.sh", f"cp configs/*.json run/\n{LAUNCH}")).launches
+    assert [one.writes_named("ds.json") for one in launches] == [True]
+    assert [one.writes_named("hosts") for one in launches] == [False]
+
+
+def test_only_so_many_patterns_are_kept() -> None:
+    many = "".join(f"cp configs/*{at}.json .\n" for at in range(50))
+    assert not written(f"{many}cp configs/*.json .\n{LAUNCH}")
 
 
 def test_recipes_and_fences_are_taken_in_their_order() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dsguard.launch.launchers import is_python
@@ -30,6 +32,29 @@ _IN_PLACE = {
     "yq": re.compile(r"-[a-zA-Z]*i|--in-?place"),
 }
 _FETCHES = frozenset(("curl", "wget"))
+_CLOUDS = {"aws": ["s3"], "gsutil": [], "gcloud": ["storage"]}
+"""Programs that copy between here and a bucket, and what comes before their ``cp``."""
+_OF_A_FOLDER = frozenset(("rsync", "sync"))
+_SRUN_VALUES = re.compile(
+    r"-[nNcptwGJAq]|--(?:ntasks|nodes|cpus-per-task|partition|time|nodelist|gpus|job-name|account)"
+    r"|--(?:ntasks-per-node|gres|mem|qos)"
+)
+"""Options of ``srun`` whose value is the next word."""
+_HERE = re.compile(
+    r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`"
+    r"|\$\(dirname [\"']?\$\{?(?:0|BASH_SOURCE(?:\[0\])?)\}?[\"']?\)"
+    r"|\$\{?(?:D|DIR|HERE|SLURM_SUBMIT_DIR|(?:SCRIPT|BASE|ROOT|CURRENT)_?DIR)\}?)/"
+)
+"""How scripts spell the folder that they run or lie in, which is hardly another one."""
+_GLOB = re.compile(r"[*?\[]")
+_MOST_PATTERNS = 50
+_LONGEST = 100
+"""So many patterns of file names are looked at, and so long ones."""
+_GENERATOR = re.compile(
+    r"(?:make|mk|gen|generate|write|create|build|render)"
+    r"(?:[_-]?(?:ds|deepspeed|zero\d?))?(?:[_-]?(?:config|conf|cfg|json))?\.py"
+)
+"""Python programs that write the configs they are given."""
 _INTO = re.compile(r"(?:-[oO]|--(?:out|output|save|write|dest|destination)[-\w]*)(?:=(.+))?")
 """An option of any program whose value is a file to write."""
 _FETCHED_INTO = re.compile(r"-[a-zA-Z]*[oO]|--output(?:-document)?(?:=(.+))?")
@@ -40,7 +65,6 @@ _READERS = frozenset(
         "egrep",
         "fgrep",
         "find",
-        "git",
         "grep",
         "kubectl",
         "ls",
@@ -82,19 +106,37 @@ class WrittenFiles:
     def __init__(self, files: Iterable[WrittenFile]) -> None:
         self._places: dict[str, int] = {}
         self._names: dict[str, int] = {}
+        self._patterns: dict[str, int] = {}
         for file in files:
             name, place = posixpath.basename(file.path), _place(file.folder, file.path)
+            if file.known and len(name) <= _LONGEST and _GLOB.search(name):
+                if place in self._patterns or len(self._patterns) < _MOST_PATTERNS:
+                    self._patterns.setdefault(place, file.at)
+                continue
             self._names[name] = min(file.at, self._names.get(name, file.at))
             if file.known:
                 self._places[place] = min(file.at, self._places.get(place, file.at))
 
     def writes(self, path: str, folder: str | None, at: int) -> bool:
         """Whether the commands before write the file that a launch reads in a folder."""
-        return self._places.get(_place(folder, path), at + 1) <= at
+        place = _place(folder, path)
+        return self._places.get(place, at + 1) <= at or any(
+            posixpath.dirname(place) == posixpath.dirname(pattern)
+            for pattern in self._matching(path, at)
+        )
 
     def writes_named(self, path: str, at: int) -> bool:
         """Whether the commands before write a file of that name, in whatever folder."""
-        return self._names.get(posixpath.basename(path), at + 1) <= at
+        return self._names.get(posixpath.basename(path), at + 1) <= at or any(
+            self._matching(path, at)
+        )
+
+    def _matching(self, path: str, at: int) -> Iterator[str]:
+        """The patterns of files written before that the name of a file matches."""
+        name = posixpath.basename(path)
+        for pattern, first in self._patterns.items():
+            if first <= at and fnmatchcase(name, posixpath.basename(pattern)):
+                yield pattern
 
 
 def files_written(
@@ -108,17 +150,29 @@ def files_written(
         python: the texts on its standard input, which are taken where it is Python.
     """
     for value in outputs:
-        yield text_of(value), is_known(value)
+        text, known = text_of(value), is_known(value)
+        here = None if known else _HERE.match(text)
+        yield (text[here.end() :], "$" not in text[here.end() :]) if here else (text, known)
     texts = [(text_of(value), is_known(value)) for value in words]
-    while texts and (texts[0][0] in _BEFORE or _ASSIGNMENT.match(texts[0][0])):
-        del texts[0]
+    at = 0
+    while at < len(texts) and (texts[at][0] in _BEFORE or _ASSIGNMENT.match(texts[at][0])):
+        at += 1
+    if at < len(texts) and texts[at][0] == "srun":
+        at += 1
+        while at < len(texts) and texts[at][0].startswith("-"):
+            at += 2 if _SRUN_VALUES.fullmatch(texts[at][0]) else 1
+    texts = texts[at:]
     if not texts:
         return
     name = posixpath.basename(texts[0][0])
     given = texts[1:]
     operands = [one for one in given if not one[0].startswith("-")]
     if name in _COPIES:
-        yield from _copied(given, operands)
+        yield from _copied(name, given, operands)
+    elif name in _CLOUDS:
+        yield from _from_a_cloud(_CLOUDS[name], operands)
+    elif name == "git":
+        yield from _checked_out(given, operands)
     elif name in _EVERY:
         yield from operands
     elif name in _IN_PLACE:
@@ -133,6 +187,7 @@ def files_written(
         yield from _into(given, _INTO)
         if is_python(name):
             yield from _by_python([*python, *_inline(given)])
+            yield from _generated(given)
 
 
 def _place(folder: str | None, path: str) -> str:
@@ -141,9 +196,12 @@ def _place(folder: str | None, path: str) -> str:
 
 
 def _copied(
-    given: Sequence[tuple[str, bool]], operands: Sequence[tuple[str, bool]]
+    name: str, given: Sequence[tuple[str, bool]], operands: Sequence[tuple[str, bool]]
 ) -> Iterator[tuple[str, bool]]:
-    """The target of a copy: itself, or the files of the same names in it."""
+    """The target of a copy: itself, or the files of the same names in it.
+
+    They are a pattern where the names are one, or where all of a folder is copied.
+    """
     sources, target = operands[:-1], operands[-1] if operands else ("", False)
     for at, (text, _) in enumerate(given):
         if text in ("-t", "--target-directory") and at + 1 < len(given):
@@ -154,7 +212,44 @@ def _copied(
     if target[0]:
         yield target
     for text, known in sources:
-        yield posixpath.join(target[0], re.split("[/:]", text)[-1]), known and target[1]
+        last = re.split("[/:]", text)[-1]
+        if (last == "." and text != ".") or (last == "" and name in _OF_A_FOLDER):
+            last, known = "*", True
+        elif _GLOB.search(last):
+            # A bare pattern of rsync is what --exclude is given.
+            known = "$" not in last and (name != "rsync" or last != text)
+        yield posixpath.join(target[0], last), known and target[1]
+
+
+def _from_a_cloud(
+    before: list[str], operands: Sequence[tuple[str, bool]]
+) -> Iterator[tuple[str, bool]]:
+    words = [text for text, _ in operands]
+    if words[: len(before)] != before or len(words) < len(before) + 3:
+        return
+    verb, copied = words[len(before)], operands[len(before) + 1 :]
+    if verb in ("cp", "mv", "rsync", "sync") and "://" not in copied[-1][0]:
+        yield from _copied(verb, copied, copied)
+
+
+def _checked_out(
+    given: Sequence[tuple[str, bool]], operands: Sequence[tuple[str, bool]]
+) -> Iterator[tuple[str, bool]]:
+    """The files that ``git checkout … -- FILE`` and ``git restore FILE`` write."""
+    verb = operands[0][0] if operands else ""
+    if verb == "restore":
+        yield from operands[1:]
+    elif verb == "checkout" and ("--", True) in given:
+        yield from given[given.index(("--", True)) + 1 :]
+
+
+def _generated(given: Sequence[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
+    """The configs that a program which is there to write some is given, without an option."""
+    if not given or not _GENERATOR.fullmatch(posixpath.basename(given[0][0])):
+        return
+    for (option, _), (text, known) in pairwise(given):
+        if not option.startswith("-") and text.endswith((".json", ".yaml", ".yml")):
+            yield text, known
 
 
 def _into(
