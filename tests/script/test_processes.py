@@ -70,6 +70,7 @@ NEITHER = [
     "import os\nos.system('tar xf {}'.format(x))\nos.system('cp %s %s' % (a, b))",
     "import os\nos.system('cd repo && git pull 2>&1 | tail -1 > log.txt; echo done')",
     "import os\nos.system(\"git log --format='%h|%an' -1\")",
+    "import os\nos.system('rsync -a x \\\\\\n -q y')",
     "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'x'])",
     "import os, sys\nos.system(f'{sys.executable} -m pip install x')\nos.system('pip install x')",
     "import subprocess\nsubprocess.check_output('git rev-parse HEAD'.split())",

@@ -261,7 +261,7 @@ def _text(node: ast.AST | None) -> str:
 def _commands(text: str) -> list[list[str]]:
     """The commands of a command line, as words."""
     commands: list[list[str]] = [[]]
-    for token in _TOKENS.finditer(text):
+    for token in _TOKENS.finditer(text.replace("\\\n", " ")):
         if token["ends"]:
             commands.append([])
         elif len(commands[-1]) < _MOST_WORDS:
