@@ -111,3 +111,68 @@ def test_a_trainer_in_a_module_that_is_not_read_keeps_its_flag(
         script + "device = Accelerator().device\ntrain()\n", "deepspeed", tmp_path, dsguard
     )
     assert reader(report) == "transformers"
+
+
+HF = """
+from transformers import HfArgumentParser, Trainer, TrainingArguments
+(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()
+Trainer(model=model, args=args).train()
+"""
+
+
+def test_a_flag_that_the_parser_refuses_reaches_no_trainer(
+    tmp_path: Path, dsguard: Dsguard
+) -> None:
+    report = check(HF, "deepspeed_config", tmp_path, dsguard, "--output_dir out")
+    assert reader(report) == "plain"
+    sure = {one["rule"]: one["confidence"] for one in report["findings"]}
+    assert sure["unfilled-auto"] == "medium"
+
+
+def test_a_trainer_compares_no_config_that_it_does_not_get(
+    tmp_path: Path, dsguard: Dsguard
+) -> None:
+    config = {"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}}
+    (tmp_path / "ds.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "train.py").write_text(HF, encoding="utf-8")
+    for flag, told in (("deepspeed", True), ("deepspeed_config", False)):
+        outcome = dsguard(
+            f"check -o concise -- torchrun --nproc_per_node 2 train.py --{flag} ds.json", tmp_path
+        )
+        assert ("training-argument-mismatch" in outcome.out) is told
+
+
+def test_a_flag_that_a_dataclass_declares_goes_to_the_trainer(
+    tmp_path: Path, dsguard: Dsguard
+) -> None:
+    fields = """
+from dataclasses import dataclass
+from transformers import HfArgumentParser, Trainer, TrainingArguments
+@dataclass
+class Own:
+    deepspeed_config: str = ""
+own, args = HfArgumentParser((Own, TrainingArguments)).parse_args_into_dataclasses()
+Trainer(model=model, args=args).train()
+"""
+    report = check(fields, "deepspeed_config", tmp_path, dsguard, "--output_dir out")
+    assert reader(report) == "transformers"
+
+
+def test_a_switch_of_deepspeed_is_no_training_argument(tmp_path: Path, dsguard: Dsguard) -> None:
+    script = """
+import argparse
+import deepspeed
+parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+args = parser.parse_args()
+engine, *_ = deepspeed.initialize(args=args, model=model)
+"""
+    assert reader(check(script, "deepspeed", tmp_path, dsguard)) == "plain"
+
+
+@pytest.mark.deepspeed
+def test_the_real_parser_refuses_it() -> None:
+    transformers = pytest.importorskip("transformers")
+    parser = transformers.HfArgumentParser(transformers.TrainingArguments)
+    words = ["--output_dir", "out", "--deepspeed_config", "ds.json"]
+    with pytest.raises(ValueError, match=r"not used.*--deepspeed_config"):
+        parser.parse_args_into_dataclasses(words)

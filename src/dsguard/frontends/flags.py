@@ -52,7 +52,8 @@ _TAKES = {
 def reader_of(argument: Argument, script: Script | None) -> Known | None:
     """The front end that gets an argument of :data:`BY_FLAG`; None for another argument.
 
-    What the script does with the argument comes first, then what it makes, then the name.
+    What the script does with the argument comes first, then what it makes, then the name. An
+    argument that the script's parser refuses reaches nothing that it makes.
     """
     if argument.name not in BY_FLAG:
         return None
@@ -62,7 +63,7 @@ def reader_of(argument: Argument, script: Script | None) -> Known | None:
         if len(handed) == 1 and own not in handed:
             ((name, origin),) = handed.items()
             return Known(name, origin)
-        made = dict(_made(script))
+        made = dict(_made(script)) if _may_take(script, argument) else {}
         if not handed and made and own not in made:
             name, origin = next(iter(made.items()))
             # HF Trainer may stand in a module that is not read, and Accelerator beside it.
@@ -83,7 +84,19 @@ def is_guess(argument: Argument | None, launch: LaunchContext, script: Script | 
         signs = ("deepspeed",)
     if launch.arguments.get(*(name for name in signs if name != argument.name)) is not None:
         return False
-    return script is None or not (dict(_handed(script, argument.name)) or dict(_made(script)))
+    if script is None:
+        return True
+    if dict(_handed(script, argument.name)):
+        return False
+    return not (_may_take(script, argument) and dict(_made(script)))
+
+
+def _may_take(script: Script, argument: Argument) -> bool:
+    """Whether the script's parser takes an argument, or is not known to refuse it."""
+    from dsguard.script.lookup import Ambiguous, expand
+
+    means = expand(script, argument.flag)
+    return means is not None and not isinstance(means, Ambiguous)
 
 
 def _handed(script: Script, name: str) -> Iterator[tuple[FrontEndName, Origin]]:
