@@ -118,6 +118,47 @@ def test_deepspeed_takes_what_the_script_makes(
     assert refuses(configs[0], 2) is None
 
 
+CLASH = (
+    'cfg = {"train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": False},'
+    ' "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 1}},'
+    ' "zero_optimization": {"stage": 3, "stage3_prefetch_bucket_size": 5,'
+    ' "stage3_allgather_sequential": True}}\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("", True),
+        ('if args.bf16:\n    cfg["steps_per_print"] = 1', True),
+        ('if args.bf16:\n    cfg["wall_clock_breakdown"] = True', True),
+        ('cfg["flops_profiler"] = block()', True),
+        ('cfg["tensorboard"] = block()', True),
+        ('if args.bf16:\n    cfg["train_batch_size"] = 8', True),
+        ('cfg["zero_optimization"] = block()', False),
+        ('if args.bf16:\n    cfg["zero_optimization"] = {"stage": 1}', False),
+        ('if args.bf16:\n    cfg["bf16"] = {"enabled": True}', False),
+        ('cfg["optimizer"] = block()', False),
+        ("complete(cfg)", False),
+    ],
+)
+def test_only_keys_that_combine_put_a_combination_in_doubt(
+    change: str, told: bool, dsguard: Dsguard, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(HEAD + CLASH + change + TAIL)
+    outcome = dsguard("check -o concise train.py", tmp_path)
+    assert ("unused-setting" in outcome.out) is told
+
+
+def test_a_profiler_under_a_condition_turns_nothing_on(dsguard: Dsguard, tmp_path: Path) -> None:
+    config = 'cfg = {"train_micro_batch_size_per_gpu": 2, "wall_clock_breakdown": False}\n'
+    profiler = 'cfg["flops_profiler"] = {"enabled": True}'
+    for change, told in ((profiler, True), (f"if args.bf16:\n    {profiler}", False)):
+        (tmp_path / "train.py").write_text(HEAD + config + change + TAIL)
+        outcome = dsguard("check -o concise train.py", tmp_path)
+        assert ("unused-setting" in outcome.out) is told
+
+
 def facts(dsguard: Dsguard, folder: Path, text: str) -> dict[str, Any]:
     (folder / "train.py").write_text(text)
     report = json.loads(dsguard("check train.py -o json", folder).out)

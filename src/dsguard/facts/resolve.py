@@ -43,6 +43,7 @@ from dsguard.model.tree import Document, Object, dotted
 from dsguard.schema.problem import Problem, ProblemKind
 from dsguard.schema.sniff import BLOCKS, may_be_deepspeed
 from dsguard.schema.validate import validate
+from dsguard.schema.whole import STANDS_APART
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -178,7 +179,7 @@ def _problems(
     found = tuple(validate(values, target))
     if document is None or not found:
         return found
-    if _has_unknown_blocks(document):
+    if _may_be_combined(document):
         found = tuple(problem for problem in found if problem.kind not in _TOGETHER)
     return tuple(
         problem
@@ -189,14 +190,15 @@ def _problems(
     )
 
 
-def _has_unknown_blocks(document: Document) -> bool:
-    """Whether a whole block of the config is only known later, or may still come."""
+def _may_be_combined(document: Document) -> bool:
+    """Whether keys that go into combinations are only known later, or may still come."""
     root = document.root
     return isinstance(root, Object) and (
         root.open
         or any(
             member.perhaps or (member.key in BLOCKS and is_placeholder(member.node.value))
             for member in root.members
+            if member.key not in STANDS_APART
         )
     )
 

@@ -21,6 +21,32 @@ if TYPE_CHECKING:
     from dsguard.schema.tensor_parallel import TensorParallel
     from dsguard.schema.zero import ZeroOptimization
 
+STANDS_APART = frozenset(
+    {
+        "activation_checkpointing",
+        "comet",
+        "comms_logger",
+        "csv_monitor",
+        "dataloader_drop_last",
+        "dump_state",
+        "flops_profiler",
+        "gradient_accumulation_steps",
+        "log_level",
+        "memory_breakdown",
+        "nebula",
+        "steps_per_print",
+        "tensorboard",
+        "train_batch_size",
+        "train_micro_batch_size_per_gpu",
+        "wall_clock_breakdown",
+        "wandb",
+    }
+)
+"""Top-level keys that neither cause nor cure a combination of values, unless it names them.
+
+Whatever they hold, and be they there or not, the other combinations stay what they are.
+"""
+
 
 class Whole(Struct, frozen=True):
     """A config with the blocks that DeepSpeed accepts in it.
