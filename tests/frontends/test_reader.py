@@ -169,6 +169,30 @@ engine, *_ = deepspeed.initialize(args=args, model=model)
     assert reader(check(script, "deepspeed", tmp_path, dsguard)) == "plain"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        HF.replace("(args,)", "args, rest").replace(
+            "dataclasses()", "dataclasses(return_remaining_strings=True)"
+        ),
+        """
+import argparse
+from transformers import Trainer
+from elsewhere import train
+parser = argparse.ArgumentParser()
+parser.add_argument("--name")
+args, rest = parser.parse_known_args()
+train(Trainer, rest)
+""",
+    ],
+)
+def test_what_a_parser_hands_on_may_reach_the_trainer(
+    script: str, tmp_path: Path, dsguard: Dsguard
+) -> None:
+    report = check(script, "deepspeed_config", tmp_path, dsguard)
+    assert reader(report) == "transformers"
+
+
 @pytest.mark.deepspeed
 def test_the_real_parser_refuses_it() -> None:
     transformers = pytest.importorskip("transformers")

@@ -93,6 +93,8 @@ def is_guess(argument: Argument | None, launch: LaunchContext, script: Script | 
 
 def _may_take(script: Script, argument: Argument) -> bool:
     """Whether the script's parser takes an argument, or is not known to refuse it."""
+    if script.hands_on_rest:
+        return True
     from dsguard.script.lookup import Ambiguous, expand
 
     means = expand(script, argument.flag)

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 _GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group"})
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 _HF_PARSES = frozenset({"parse_args_into_dataclasses", "parse_args_and_config"})
+_KEEPS_REST = frozenset({"return_remaining_strings", "fail_with_unknown_args"})
+"""What tells the parsers of HF and TRL that unknown arguments are no error."""
 _HF_PARSERS = frozenset({"HfArgumentParser", "TrlParser", "H4ArgumentParser"})
 _CONVERSIONS = frozenset({"builtins.int", "builtins.float", "builtins.bool", "builtins.str"})
 _READ_ONLY = frozenset({"builtins", "argcomplete", "logging"})
@@ -249,6 +251,8 @@ class Calls:
         elif name in _PARSES or (name in _HF_PARSES and parser.kind is ParserKind.HF):
             if parser.framework is not None:
                 reading.loop.set_up(module.locate(node))
+            if name == "parse_known_args" or _KEEPS_REST & arguments.keywords.keys():
+                reading.hands_on_rest = True
             return self._parse(parser, arguments)
         elif name == "add_arguments" or name.startswith("_add"):
             reading.gap(f"{name} may declare arguments", module, node)

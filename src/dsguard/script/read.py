@@ -51,6 +51,7 @@ def _script(module: LocalModule, reading: Reading) -> Script:
         source=module.source,
         imports=frozenset(_imports(module)),
         adds_deepspeed_arguments=reading.adds_deepspeed_arguments,
+        hands_on_rest=reading.hands_on_rest,
         setups=tuple(reading.setups),
         reassigned=_reassigned(module, reading),
         replaced=frozenset(reading.replaced),

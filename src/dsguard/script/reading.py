@@ -31,6 +31,7 @@ class Reading(Struct):
     ``reached`` is False while functions are read that nothing calls in sight: a parser made
     there (``unreached``) counts only where no other is found. ``dataclasses`` are those
     given to a parser. ``replaced`` are the fields that ``dataclasses.replace`` sets.
+    ``hands_on_rest`` is what :class:`~dsguard.script.script.Script` calls so.
     ``inherited`` counts what parsers took over from their parents. ``loop`` collects what is
     done with engines.
     """
@@ -44,6 +45,7 @@ class Reading(Struct):
     replaced: set[str] = field(default_factory=set)
     inherited: int = 0
     adds_deepspeed_arguments: bool = False
+    hands_on_rest: bool = False
     gaps: dict[tuple[str, LocalModule], Gap] = field(default_factory=dict)
     loop: Notes = field(default_factory=Notes)
     doubt: str = ""

@@ -90,7 +90,9 @@ class Script(Struct, frozen=True, dict=True):
     declaration; the first of two that share a name gives the default, as in argparse.
     ``framework`` names the class of transformers or TRL (``TrainingArguments``,
     ``SFTConfig``) whose further names the command line accepts too, with that class's
-    defaults. ``config_flag`` is a flag that names a file with further defaults.
+    defaults. ``config_flag`` is a flag that names a file with further defaults. ``hands_on_rest``
+    says whether a parser leaves the arguments that it does not know to others
+    (``parse_known_args``).
     ``reassigned`` maps attribute names to the first place where the script stores to such an
     attribute (``args.lr = …``): there the command line may not have the last word. ``replaced``
     are the fields that ``dataclasses.replace`` gives another value, ``"*"`` where they are not
@@ -104,6 +106,7 @@ class Script(Struct, frozen=True, dict=True):
     arguments: tuple[Declaration, ...] = ()
     abbreviations: bool = False
     adds_deepspeed_arguments: bool = False
+    hands_on_rest: bool = False
     framework: str | None = None
     config_flag: str | None = None
     setups: tuple[SetupCall, ...] = ()
