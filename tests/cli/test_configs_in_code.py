@@ -59,6 +59,18 @@ MADE = {
     "a file that a function completes": LOADED + "complete(cfg)",
     "what a function makes of a file": LOADED + "cfg = complete(cfg)",
     "update by name": LOADED + "cfg.update(train_micro_batch_size_per_gpu=2)\ncomplete(cfg)",
+    "update by a known dict behind **": TYPED
+    + 'more = {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}}\n'
+    + "cfg.update(wall_clock_breakdown=False, **more)",
+    "update by a written dict behind **": TYPED
+    + 'cfg.update(**{"zero_optimization": {"stage": 2}})',
+    "a new dict with a known one behind **": TYPED
+    + 'more = {"zero_optimization": {"stage": 2}}\n'
+    + 'cfg = dict(train_micro_batch_size_per_gpu=2, bf16={"enabled": True},'
+    + ' data_types={"grad_accum_dtype": "fp32"}, **more)',
+    "a key of a dict behind ** under a condition": TYPED
+    + 'more = {}\nif args.stage:\n    more["zero_optimization"] = {"stage": args.stage}\n'
+    + "cfg.update(**more)",
     "update by an operator": LOADED
     + 'cfg |= {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 2}}',
     "defaults": LOADED
@@ -70,6 +82,7 @@ MADE = {
 }
 RUNS = {
     "a block under a condition": ["--stage", "3"],
+    "a key of a dict behind ** under a condition": ["--stage", "3"],
     "update of a block under a condition": ["--stage", "3"],
     "update under a condition": ["--bf16"],
     "a removed key under a condition": ["--bf16"],

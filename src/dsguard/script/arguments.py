@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 class Arguments(Struct, frozen=True):
     """What is passed. ``starred`` says that ``*`` or ``**`` pass more than is known, out of
-    the values in ``spread``.
+    the values in ``spread``. ``unpacked`` are known dicts behind ``**``; what they hold is among
+    ``keywords``, too.
     """
 
     positional: tuple[Value, ...] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict)
     starred: bool = False
     spread: tuple[Value, ...] = ()
+    unpacked: tuple[Dict, ...] = ()
 
     @classmethod
     def of(cls, node: ast.Call, expressions: Expressions, scope: Scope) -> Arguments:
@@ -41,16 +43,18 @@ class Arguments(Struct, frozen=True):
             elif not starred:
                 positional.append(value)
         keywords: dict[str, Value] = {}
+        unpacked: list[Dict] = []
         for keyword in node.keywords:
             value = expressions.evaluate(keyword.value, scope)
             if keyword.arg is None and isinstance(value, Dict) and value.is_whole:
                 keywords |= {name: entry.value for name, entry in value.entries.items()}
+                unpacked.append(value)
             elif keyword.arg is None:
                 starred = True
                 spread.append(value)
             else:
                 keywords[keyword.arg] = value
-        return cls(tuple(positional), keywords, starred, tuple(spread))
+        return cls(tuple(positional), keywords, starred, tuple(spread), tuple(unpacked))
 
     @property
     def all(self) -> tuple[Value, ...]:

@@ -81,8 +81,8 @@ def _in_doubt(entry: Entry, before: Entry | None) -> Entry:
 
 
 def keyword_entries(node: ast.Call, arguments: Arguments, module: LocalModule) -> dict[str, Entry]:
-    """What ``dict(key=value)`` and ``update(key=value)`` write."""
-    return {
+    """What ``dict(key=value, **more)`` and ``update(key=value, **more)`` write."""
+    found = {
         keyword.arg: Entry(
             arguments.keywords[keyword.arg],
             module.locate(keyword),
@@ -92,6 +92,9 @@ def keyword_entries(node: ast.Call, arguments: Arguments, module: LocalModule) -
         for keyword in node.keywords
         if keyword.arg is not None
     }
+    for unpacked in arguments.unpacked:
+        found |= unpacked.entries
+    return found
 
 
 def _is_fresh(made: Dict) -> bool:
