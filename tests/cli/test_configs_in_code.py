@@ -21,7 +21,7 @@ import argparse
 import json
 
 import deepspeed
-from elsewhere import block, complete
+from elsewhere import Strategy, block, complete, complete_each
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--stage", type=int, default=0)
@@ -45,6 +45,20 @@ MADE = {
     + 'if args.stage:\n    cfg["zero_optimization"] = {"stage": args.stage}',
     "a block that a function makes": TYPED + 'cfg["zero_optimization"] = block()',
     "a dict that a function completes": TYPED + "complete(cfg)",
+    "a dict that a method completes": TYPED + "Strategy().prepare(cfg)",
+    "a dict that an object completes": TYPED + "Strategy()(cfg)",
+    "a dict in a dict that a function completes": TYPED
+    + 'complete_each({"train": cfg, "eval": {}})',
+    "a dict behind * that a function completes": TYPED + "complete(*[cfg])",
+    "a dict that is changed through its type": TYPED
+    + 'dict.update(cfg, zero_optimization={"stage": 2})',
+    "dicts that a loop changes": TYPED
+    + 'for one in (cfg, {}):\n    one["zero_optimization"] = {"stage": 2}',
+    "dicts that a loop completes": TYPED + "for one in [cfg]:\n    complete(one)",
+    "parts of dicts that a loop changes": PLAIN
+    + 'cfg["zero_optimization"]["offload_param"] = {"device": "cpu"}\n'
+    + 'for one in (cfg, {"zero_optimization": {}}):\n'
+    + '    one["zero_optimization"]["stage"] = 3',
     "a part that a function completes": PLAIN + 'complete(cfg["zero_optimization"])',
     "update under a condition": PLAIN
     + 'if not args.bf16:\n    cfg.update({"elasticity": {"enabled": False}}, amp={})',
@@ -95,6 +109,10 @@ def complete(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
+def prepare(self: object, config: dict[str, Any]) -> None:
+    complete(config)
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_what_a_run_may_do_otherwise_is_not_judged(
     name: str, dsguard: Dsguard, tmp_path: Path
@@ -115,7 +133,12 @@ def test_deepspeed_takes_what_the_script_makes(
 
     (tmp_path / "ds.json").write_text(FILE)
     elsewhere = ModuleType("elsewhere")
-    vars(elsewhere).update(complete=complete, block=lambda: {"stage": 2})
+    vars(elsewhere).update(
+        complete=complete,
+        complete_each=lambda configs: list(map(complete, configs.values())),
+        Strategy=type("Strategy", (), {"prepare": prepare, "__call__": prepare}),
+        block=lambda: {"stage": 2},
+    )
     configs: list[Any] = []
 
     def initialize(*, model: object, config: Any) -> tuple[None]:
@@ -170,6 +193,37 @@ def test_a_profiler_under_a_condition_turns_nothing_on(dsguard: Dsguard, tmp_pat
         (tmp_path / "train.py").write_text(HEAD + config + change + TAIL)
         outcome = dsguard("check -o concise train.py", tmp_path)
         assert ("unused-setting" in outcome.out) is told
+
+
+TELLS = {
+    "a function named for printing": "from elsewhere import print_rank_0\nprint_rank_0(cfg)",
+    "a logger": "from elsewhere import logger\nlogger.info(cfg)",
+    "the logger of an object": "from elsewhere import Run\nrun = Run()\nrun.logger.info('%s', cfg)",
+    "a function named for saving": "from elsewhere import save_json\nsave_json(cfg, 'used.json')",
+    "a function named for a rank": "from elsewhere import rank_zero_info\nrank_zero_info(cfg)",
+    "OmegaConf": "from omegaconf import OmegaConf\nOmegaConf.save(OmegaConf.create(cfg), 'x')",
+    "a dict of collections": "from collections import OrderedDict\nshown = OrderedDict(cfg)",
+    "a prepared print": "from functools import partial\nshow = partial(print, cfg)",
+    "a request": "import requests\nrequests.post('http://localhost', json={'config': cfg})",
+    "a loop that only reads": "for one in (cfg, {}):\n    print(one['bf16'], one.get('amp'))",
+}
+
+
+@pytest.mark.parametrize("name", TELLS)
+def test_a_config_that_is_only_told_of_is_still_judged(
+    name: str, dsguard: Dsguard, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(HEAD + TYPED + TELLS[name] + TAIL)
+    assert "DSG402" in dsguard("check -o concise train.py", tmp_path).out
+
+
+@pytest.mark.parametrize("call", ["log_and_fix", "write_defaults", "debug_overrides", "login"])
+def test_a_name_that_may_mean_a_change_is_no_telling(
+    call: str, dsguard: Dsguard, tmp_path: Path
+) -> None:
+    text = f"from elsewhere import {call}\n{call}(cfg)"
+    (tmp_path / "train.py").write_text(HEAD + TYPED + text + TAIL)
+    assert dsguard("check -o concise train.py", tmp_path).out == ""
 
 
 def facts(dsguard: Dsguard, folder: Path, text: str) -> dict[str, Any]:
