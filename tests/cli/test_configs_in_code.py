@@ -21,7 +21,7 @@ import argparse
 import json
 
 import deepspeed
-from elsewhere import Strategy, block, complete, complete_each
+from elsewhere import Strategy, block, complete, complete_config, complete_each
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--stage", type=int, default=0)
@@ -59,6 +59,15 @@ MADE = {
     + 'cfg["zero_optimization"]["offload_param"] = {"device": "cpu"}\n'
     + 'for one in (cfg, {"zero_optimization": {}}):\n'
     + '    one["zero_optimization"]["stage"] = 3',
+    "arguments with a dict that a function completes": TYPED
+    + "args.config = cfg\ncomplete_config(args)",
+    "a dict that is changed as one of the arguments": TYPED
+    + 'args.config = cfg\nargs.config["zero_optimization"] = {"stage": 2}',
+    "a part that is changed as one of the arguments": TYPED
+    + 'cfg["zero_optimization"] = {"stage": 0}\nargs.config = cfg\n'
+    + 'args.config["zero_optimization"]["stage"] = 2',
+    "a dict that is completed as one of the arguments": TYPED
+    + 'args.config = cfg\nargs.config.update(zero_optimization={"stage": 2})',
     "a part that a function completes": PLAIN + 'complete(cfg["zero_optimization"])',
     "update under a condition": PLAIN
     + 'if not args.bf16:\n    cfg.update({"elasticity": {"enabled": False}}, amp={})',
@@ -135,6 +144,7 @@ def test_deepspeed_takes_what_the_script_makes(
     elsewhere = ModuleType("elsewhere")
     vars(elsewhere).update(
         complete=complete,
+        complete_config=lambda args: complete(args.config),
         complete_each=lambda configs: list(map(complete, configs.values())),
         Strategy=type("Strategy", (), {"prepare": prepare, "__call__": prepare}),
         block=lambda: {"stage": 2},
@@ -205,6 +215,8 @@ TELLS = {
     "a dict of collections": "from collections import OrderedDict\nshown = OrderedDict(cfg)",
     "a prepared print": "from functools import partial\nshow = partial(print, cfg)",
     "a request": "import requests\nrequests.post('http://localhost', json={'config': cfg})",
+    "printed arguments": "args.config = cfg\nprint(args, args.config.get('amp'))",
+    "other arguments": "args.config = cfg\nargs.other.update(amp=1)",
     "a loop that only reads": "for one in (cfg, {}):\n    print(one['bf16'], one.get('amp'))",
 }
 

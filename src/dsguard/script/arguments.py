@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from dsguard.script.loop.values import Dict
+from dsguard.script.objects import COMPUTED, Items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,11 +37,13 @@ class Arguments(Struct, frozen=True):
         starred = False
         spread: list[Value] = []
         for argument in node.args:
-            value = expressions.evaluate(argument, scope)
-            starred = starred or isinstance(argument, ast.Starred)
             if isinstance(argument, ast.Starred):
-                spread.append(value)
-            elif not starred:
+                starred = True
+                value = expressions.evaluate(argument.value, scope)
+                spread.append(value if isinstance(value, Items) else COMPUTED)
+                continue
+            value = expressions.evaluate(argument, scope)
+            if not starred:
                 positional.append(value)
         keywords: dict[str, Value] = {}
         unpacked: list[Dict] = []

@@ -17,6 +17,7 @@ from dsguard.script.arguments import Arguments
 from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.calls import LibraryCalls, flowing
 from dsguard.script.loop.description import Condition, Meaning
+from dsguard.script.loop.dicts import DICT_READS
 from dsguard.script.loop.methods import Methods, is_first_rank_name, last_name
 from dsguard.script.loop.values import Rank, Test
 from dsguard.script.objects import (
@@ -122,6 +123,7 @@ class Calls:
     def _unread(self, node: ast.Call, callee: Value, arguments: Arguments, scope: Scope) -> Value:
         """What a call of something unknown gives: what flows through it, or a rank by its name."""
         self._libraries.escape(node, callee, arguments, scope.module)
+        self._change_held(node, scope)
         found: Value | None = flowing(arguments.all)
         if found is not None:
             return found
@@ -129,6 +131,14 @@ class Calls:
         if not arguments.given and name in ("get_rank", "get_local_rank", "get_global_rank"):
             return Rank()
         return self._first_rank_by_name(node, arguments, scope) or COMPUTED
+
+    def _change_held(self, node: ast.Call, scope: Scope) -> None:
+        """``args.config.update(…)`` of a dict that the script put there."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr not in DICT_READS:
+            name = scope.argument_of(node.func.value)
+            if name is not None:
+                reason = f"{node.func.attr}() changes it as part of the arguments"
+                self._reading.loop.lose_held(reason, name)
 
     def _first_rank_by_name(
         self, node: ast.Call, arguments: Arguments, scope: Scope

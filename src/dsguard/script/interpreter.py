@@ -27,6 +27,7 @@ from dsguard.script.loop.blocks import (
     turn_of,
 )
 from dsguard.script.loop.description import Block, Does, FromConfig
+from dsguard.script.loop.dict_turn import DictTurn
 from dsguard.script.loop.dicts import store, store_below
 from dsguard.script.loop.naming import name_engine
 from dsguard.script.loop.values import (
@@ -339,6 +340,8 @@ class Interpreter:
                 # Other methods may change a plain value; a parser stays what it is.
                 plain = isinstance(value, Constant)
                 owner.attributes[target.attr] = COMPUTED if plain else value
+            elif isinstance(owner, Namespace) and isinstance(value, Dict):
+                self.reading.loop.hold(target.attr, value)
             elif isinstance(value, EngineValue) and not isinstance(owner, ModuleValue):
                 self.reading.loop.act(Does.ESCAPE, value.engine, target, scope.module)
         elif isinstance(target, ast.Subscript):
@@ -349,6 +352,8 @@ class Interpreter:
                 store(owner, key, value, *where)
             elif isinstance(owner, FromConfig):
                 store_below(owner, key, value, *where)
+            elif (name := scope.argument_of(target.value)) is not None:
+                self.reading.loop.lose_held("it is changed as part of the arguments", name)
 
     def _lose(self, node: ast.expr, scope: Scope, reason: str) -> None:
         owner = self.expressions.evaluate(node, scope)
@@ -437,10 +442,15 @@ class Interpreter:
         )
         if not isinstance(node, ast.While):
             self._assign_turn(node.target, over, scope)
+        turn = DictTurn.of(node, over, scope.module, self.reading.loop.blocks)
+        if turn is not None:
+            self._assign(turn.target, turn.stand_in, scope)
         self._forget(node.body, scope)
         block = loop_of(node, over, scope.module)
         with self._in_doubt("it is declared in a loop"), self.reading.loop.inside(block):
             self._block(node.body, scope)
+        if turn is not None:
+            turn.end()
         self._forget(node.body, scope)
         self._block(node.orelse, scope)
 

@@ -54,6 +54,14 @@ class Scope:
             scope = scope.outer
         return None
 
+    def argument_of(self, node: ast.expr) -> str | None:
+        """The ``name`` of ``args.name`` or of a part of it; None for anything else."""
+        while isinstance(node, (ast.Attribute, ast.Subscript)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                return node.attr if isinstance(self.find(node.value.id), Namespace) else None
+            node = node.value
+        return None
+
     def bind(self, name: str, value: Value) -> None:
         """Give a name a value."""
         self.names[name] = value

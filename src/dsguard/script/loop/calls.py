@@ -14,13 +14,13 @@ from dsguard.script.loop.description import (
     Counted,
     Does,
     Engine,
-    FromConfig,
     Given,
     Loader,
     Maker,
     Whose,
 )
 from dsguard.script.loop.dicts import changes, keyword_entries, literal
+from dsguard.script.loop.escape import HARMLESS, lose_dicts
 from dsguard.script.loop.notes import Notes, given
 from dsguard.script.loop.values import (
     Accelerator,
@@ -62,31 +62,6 @@ _PASSES_ON = frozenset({"tqdm", "iter", "RepeatingLoader", "trange", "cycle"})
 _DICT_MAKERS = frozenset({"builtins.dict"})
 _OPENS = frozenset({"builtins.open", "io.open", "codecs.open"})
 _LOADS = frozenset({"json.load", "json.loads", "hjson.load", "hjson.loads"})
-_HARMLESS = frozenset(
-    {
-        *("builtins", "torch", "tqdm", "logging", "json", "os", "copy", "pprint", "wandb"),
-        *("deepspeed", "transformers", "accelerate", "datasets", "math", "numpy", "time"),
-    }
-)
-"""Libraries that change nothing of an engine they are given."""
-
-_KEEP_DICTS = frozenset(
-    {
-        *("lightning", "pytorch_lightning", "trl", "peft", "diffusers", "ray", "yaml", "hjson"),
-        *("mlflow", "comet_ml", "neptune", "swanlab", "clearml", "aim", "rich", "loguru", "absl"),
-        *("argparse", "types", "typing", "dataclasses", "warnings", "sys", "hashlib", "pickle"),
-    }
-)
-"""Libraries besides that change nothing of a dict they are given."""
-
-_PARTS = frozenset(
-    {
-        *("zero_optimization", "optimizer", "scheduler", "params", "fp16", "bf16", "bfloat16"),
-        *("offload_optimizer", "offload_param", "data_types", "tensor_parallel", "autotuning"),
-    }
-)
-"""Keys of a config whose values are blocks, which other code may change."""
-
 _CONFIG_TAKERS: Mapping[str, tuple[str, ...]] = {
     "DeepSpeedPlugin": ("hf_ds_config",),
     "DeepSpeedStrategy": ("config",),
@@ -205,15 +180,10 @@ class LibraryCalls:
         """Note that code which is not read gets an engine, or a dict that it may change."""
         library = getattr(callee, "library", "")
         for value in arguments.all:
-            if isinstance(value, (EngineValue, ModuleValue)) and library not in _HARMLESS:
+            if isinstance(value, (EngineValue, ModuleValue)) and library not in HARMLESS:
                 self._notes.act(Does.ESCAPE, value.engine, node, module)
-        if library in _HARMLESS or library in _KEEP_DICTS:
-            return
-        for value in _each(arguments.all):
-            if isinstance(value, FromConfig) and value.path[-1] in _PARTS:
-                value = value.of
-            if isinstance(value, Dict):
-                value.lost = f"{module.places.excerpt(node.func)} may change it"
+        name = callee.name if isinstance(callee, External) else ""
+        lose_dicts(node, name, arguments, module, self._notes)
 
     def _initialize(self, node: ast.Call, arguments: Arguments, module: LocalModule) -> Any:
         passed = bound(node, arguments, INITIALIZE)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from dsguard.script.arguments import Arguments
     from dsguard.script.module import LocalModule
 
+DICT_READS = frozenset({"keys", "values", "items", "copy", "get"})
+"""Methods of a dict that leave it as it is."""
+
 _DEEPEST = 12
 _MOST_VALUES = 10_000
 """Dicts that hold one another many times over grow with every level; a config has some hundred."""

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from dsguard.script.loop.description import FromConfig
 from dsguard.script.loop.dicts import DICT_READS
 from dsguard.script.loop.values import Dict
+from dsguard.script.objects import Namespace
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
     from dsguard.script.arguments import Arguments
+    from dsguard.script.loop.notes import Notes
     from dsguard.script.module import LocalModule
 
 HARMLESS = frozenset(
@@ -57,7 +59,9 @@ _TELLS = re.compile(
 _DEEPEST = 12
 
 
-def lose_dicts(node: ast.Call, callee: str, arguments: Arguments, module: LocalModule) -> None:
+def lose_dicts(
+    node: ast.Call, callee: str, arguments: Arguments, module: LocalModule, notes: Notes
+) -> None:
     """Note that code which is not read gets dicts that it may change.
 
     ``callee`` is the dotted name of what is called, as far as it is known.
@@ -67,8 +71,11 @@ def lose_dicts(node: ast.Call, callee: str, arguments: Arguments, module: LocalM
         return
     # dict.update(config, more) changes the first alone.
     passed = arguments.positional[:1] if of_dict else arguments.all
+    reason = f"{module.places.excerpt(node.func)} may change it"
     for found in _dicts(passed):
-        found.lost = f"{module.places.excerpt(node.func)} may change it"
+        found.lost = reason
+    if any(isinstance(value, Namespace) for value in passed):
+        notes.lose_held(reason)
 
 
 def _keeps_dicts(func: ast.expr, callee: str, arguments: Arguments) -> bool:

@@ -21,7 +21,8 @@ from dsguard.script.loop.description import (
     Meaning,
     Whose,
 )
-from dsguard.script.loop.dicts import keyword_entries, merge
+from dsguard.script.loop.dicts import DICT_READS, keyword_entries, merge
+from dsguard.script.loop.escape import lose_dicts
 from dsguard.script.loop.notes import Notes, given
 from dsguard.script.loop.values import (
     Accelerator,
@@ -68,7 +69,6 @@ _FIRST_RANK_NAMES = (
     r"_?(?:is_)?(?:world_process_zero|global_zero|main_process|local_main_process|rank_?(?:0|zero)"
     r"|local_process_zero|main_rank|master_process|main|master)(?:_process)?"
 )
-_READS = frozenset({"keys", "values", "items", "copy", "get"})
 _SCHEDULERS = r"(?i)lr_scheduler\.|schedul"
 _PART = frozenset({"shard", "filter", "select", "skip", "take", "split_by_node"})
 
@@ -131,6 +131,8 @@ class Methods:
         if isinstance(callee, Batch):
             return (callee,)
         if isinstance(callee, (Made, Role)):
+            if isinstance(callee, Made):
+                lose_dicts(node, callee.name, arguments, module, self._notes)
             return (flowing(arguments.all),)
         return None
 
@@ -175,7 +177,7 @@ class Methods:
         if isinstance(receiver, FromConfig):
             if name == "get" and arguments.positional:
                 return item(receiver, arguments.positional[0])
-            if name not in _READS and isinstance(receiver.of, Dict):
+            if name not in DICT_READS and isinstance(receiver.of, Dict):
                 receiver.of.lost = f"{name}() changes a part of it"
             return None
         if isinstance(receiver, Opened):
@@ -367,7 +369,7 @@ class Methods:
                 merge(receiver, value, blocks)
         elif name == "get" and arguments.positional:
             return item(receiver, arguments.positional[0])
-        elif name not in _READS:
+        elif name not in DICT_READS:
             receiver.lost = f"{name}() changes it"
         return None
 
@@ -390,6 +392,7 @@ class Methods:
             return opened(receiver)
         if name in ("to", "cuda", "train", "eval"):
             return receiver
+        lose_dicts(node, receiver.name, arguments, module, self._notes)
         found = flowing(arguments.all)
         if found is not None:
             return found

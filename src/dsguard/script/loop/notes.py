@@ -58,6 +58,7 @@ class Notes:
         self._set_up: tuple[int, Location] | None = None
         self._order = 0
         self._known: dict[int, tuple[Any, Role | ModuleValue]] = {}
+        self._held: dict[str, list[Dict]] = {}
 
     @contextmanager
     def inside(self, *blocks: Block) -> Iterator[None]:
@@ -137,6 +138,16 @@ class Notes:
             return value
         found = self._known.get(id(value))
         return found[1] if found is not None else None
+
+    def hold(self, name: str, value: Dict) -> None:
+        """Note a dict that ``args.name`` stands for from here on, too."""
+        self._held.setdefault(name, []).append(value)
+
+    def lose_held(self, reason: str, name: str | None = None) -> None:
+        """Note that the dicts at ``args.name`` may be changed; without a name, at any."""
+        for held in [name] if name is not None else list(self._held):
+            for value in self._held.pop(held, ()):
+                value.lost = reason
 
     def optimizer_of(self, scheduler: Made) -> Engine | None:
         """The engine whose optimizer a scheduler was made for."""
