@@ -72,7 +72,7 @@ def lose_dicts(
     # dict.update(config, more) changes the first alone.
     passed = arguments.positional[:1] if of_dict else arguments.all
     reason = f"{module.places.excerpt(node.func)} may change it"
-    for found in _dicts(passed):
+    for found in _dicts(passed, notes):
         found.lost = reason
     if any(isinstance(value, Namespace) for value in passed):
         notes.lose_held(reason)
@@ -88,7 +88,7 @@ def _keeps_dicts(func: ast.expr, callee: str, arguments: Arguments) -> bool:
     return library in HARMLESS or library in _KEEP_DICTS or _TELLS.fullmatch(last) is not None
 
 
-def _dicts(passed: Iterable[Any]) -> list[Dict]:
+def _dicts(passed: Iterable[Any], notes: Notes) -> list[Dict]:
     """The dicts among values and in what holds them; each is looked into once."""
     found: dict[int, Dict] = {}
     seen: set[int] = set()
@@ -103,7 +103,8 @@ def _dicts(passed: Iterable[Any]) -> list[Dict]:
         members = getattr(value, "members", None)
         if isinstance(value, Dict):
             found[id(value)] = value
-            pending.extend((entry.value, depth + 1) for entry in value.entries.values())
-        elif isinstance(members, tuple):
+            if notes.may_look(len(value.entries)):
+                pending.extend((entry.value, depth + 1) for entry in value.entries.values())
+        elif isinstance(members, tuple) and notes.may_look(len(members)):
             pending.extend((member, depth + 1) for member in members)
     return list(found.values())

@@ -39,6 +39,9 @@ _MOST_ACTIONS = 500
 _MOST_BLOCKS = 10_000
 """And they compare the blocks around them, and around the divisions of a loss."""
 
+_MOST_LOOKED = 200_000
+"""Values of dicts and tuples that calls which are not read get, call by call."""
+
 
 class Notes:
     """Collects the engines and actions of one script.
@@ -59,6 +62,7 @@ class Notes:
         self._order = 0
         self._known: dict[int, tuple[Any, Role | ModuleValue]] = {}
         self._held: dict[str, list[Dict]] = {}
+        self._looked = 0
 
     @contextmanager
     def inside(self, *blocks: Block) -> Iterator[None]:
@@ -138,6 +142,13 @@ class Notes:
             return value
         found = self._known.get(id(value))
         return found[1] if found is not None else None
+
+    def may_look(self, count: int) -> bool:
+        """Whether so many more values may be searched for dicts; long scripts come to an end."""
+        if self._looked + count > _MOST_LOOKED:
+            return False
+        self._looked += count
+        return True
 
     def hold(self, name: str, value: Dict) -> None:
         """Note a dict that ``args.name`` stands for from here on, too."""
