@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from dsguard.facts.case import Case, Unreadable
+from dsguard.facts.config_file import same_place
 from dsguard.facts.resolve import Options, resolve
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
@@ -153,7 +154,7 @@ def _as_changed(
     if name is None:
         return document
     folders = (settings.folder, settings.folder / Path(script.source.name).parent)
-    if all((folder / name).resolve() != path.resolve() for folder in folders):
+    if not any(same_place(folder / name, path) for folder in folders):
         in_launch = launch is not None and config_argument(launch) is not None
         # The launch names a file, and the script hands another one to DeepSpeed.
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ def named_config(
     if not argument.known or not _looks_like_path(value):
         return NamedConfig(argument, Whereabouts.NOT_A_PATH, path, None)
     if is_file(path):
-        same = None if checked is None else path.resolve() == checked.resolve()
+        same = None if checked is None else same_place(path, checked)
         return NamedConfig(argument, Whereabouts.PRESENT, path, same)
     if Path(value).is_absolute():
         # The launch may be for another machine, so only another file name is a sure difference.
@@ -114,6 +115,14 @@ def unread_reason(named: NamedConfig | None, launch: LaunchContext | None, *, br
 def _looks_like_path(value: str) -> bool:
     """Whether a value is meant as a file: no inline JSON, base64 or framework shorthand."""
     return not value.lstrip().startswith("{") and value.endswith(_SUFFIXES)
+
+
+def same_place(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one place; a text that may be no possible path leads nowhere."""
+    try:
+        return os.path.realpath(one) == os.path.realpath(other)
+    except (OSError, ValueError):
+        return False
 
 
 def is_file(path: Path) -> bool:

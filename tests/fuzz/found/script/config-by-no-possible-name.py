@@ -1,0 +1,2 @@
+import deepspeed
+engine, *_ = deepspeed.initialize(config='\ud800defn', model=model)
