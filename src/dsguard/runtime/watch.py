@@ -63,8 +63,10 @@ class Watch:
             GuardViolation: an error was found and violations are to be raised. Inside autograd
                 nothing is raised: it comes out at the next moment outside.
         """
-        for watcher in self._watchers.get(type(moment), ()):
-            if moment.run.interrupted or (watcher.probing and not moment.run.probing):
+        run = moment.run
+        watchers = () if run.interrupted else self._watchers.get(type(moment), ())
+        for watcher in watchers:
+            if watcher.probing and not run.probing:
                 continue
             try:
                 for finding in watcher.check(moment, watcher.report):
