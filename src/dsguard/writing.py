@@ -87,9 +87,10 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; an older file is left alone and nothing is left behind.
     """
-    if _is_stream(path):
+    place = _through_links(path)
+    if _is_open_here(place):
         # What is open at that number may be in the middle of a file, or a socket.
-        with os.fdopen(os.dup(int(_through_links(path).name)), "wb") as stream:
+        with os.fdopen(os.dup(int(place.name)), "wb") as stream:
             stream.write(text.encode("utf-8"))
         return
     target = Path(os.path.realpath(path))
@@ -106,12 +107,8 @@ def write_whole(path: Path, text: str) -> None:
         target.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _is_stream(path: Path) -> bool:
-    """Whether a path leads to what this process has open, by ``/dev/stdout`` or ``/proc``."""
-    return _is_open_here(_through_links(path))
-
-
 def _is_open_here(path: Path) -> bool:
+    """Whether a path is the number of something that this process has open."""
     found = _OPEN.fullmatch(str(path))
     return found is not None and found["process"] in (None, str(os.getpid()))
 

@@ -20,6 +20,7 @@ from dsguard.cli.output import (
     stdout_look,
     wrong_usage,
 )
+from dsguard.facts.config_file import same_place
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice, Look, look_of
 from dsguard.writing import write_whole
@@ -103,7 +104,7 @@ def _same_place(one: Path | None, other: Path | None) -> bool:
     if one is None or other is None:
         return one is other
     try:
-        return os.path.realpath(one) == os.path.realpath(other) or one.samefile(other)
+        return same_place(one, other) or one.samefile(other)
     except (OSError, ValueError):  # one is not there yet, or is no path at all
         return False
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEndName
-from dsguard.frontends.flags import ONLY_TRAINING_ARGUMENTS, TRAINER_NAMES, reader_of
-from dsguard.launch.context import Argument, LaunchContext, LauncherName
+from dsguard.frontends.flags import TRAINER_NAMES, reader_of
+from dsguard.launch.context import ONLY_TRAINING_ARGUMENTS, Argument, LaunchContext, LauncherName
 from dsguard.model.fact import Fact, Known, Origin, OriginKind, Unknown
 
 if TYPE_CHECKING:

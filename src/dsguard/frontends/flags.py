@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dsguard.frontends.base import FrontEndName
+from dsguard.launch.context import ONLY_TRAINING_ARGUMENTS
 from dsguard.model.fact import Known, Origin, OriginKind
 
 if TYPE_CHECKING:
@@ -22,16 +23,6 @@ BY_FLAG = {
     "deepspeed": FrontEndName.TRANSFORMERS,
 }
 """Whose flag it is where the script does not say otherwise."""
-
-ONLY_TRAINING_ARGUMENTS = (
-    "per_device_train_batch_size",
-    "per_device_eval_batch_size",
-    "lr_scheduler_type",
-    "max_grad_norm",
-    "num_train_epochs",
-    "gradient_checkpointing_kwargs",
-)
-"""Flags that hardly any but HF Trainer's scripts take."""
 
 TRAINER_NAMES = (
     "transformers.Trainer",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dsguard.model.tree import Document
 
 __all__ = [
+    "ONLY_TRAINING_ARGUMENTS",
     "Argument",
     "Command",
     "LaunchContext",
@@ -32,6 +33,16 @@ __all__ = [
 
 JOB_FILE = "<job file>"
 """The name of the source of a command that is not known: only its job file is."""
+
+ONLY_TRAINING_ARGUMENTS = (
+    "per_device_train_batch_size",
+    "per_device_eval_batch_size",
+    "lr_scheduler_type",
+    "max_grad_norm",
+    "num_train_epochs",
+    "gradient_checkpointing_kwargs",
+)
+"""Arguments that hardly any but HF Trainer's scripts take, on the command line or from a file."""
 
 
 class Command(Struct, frozen=True):

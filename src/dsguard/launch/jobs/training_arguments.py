@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsguard.launch.context import Argument, LaunchContext, LaunchTrouble, ScriptArguments
+from dsguard.launch.context import (
+    ONLY_TRAINING_ARGUMENTS,
+    Argument,
+    LaunchContext,
+    LaunchTrouble,
+    ScriptArguments,
+)
 from dsguard.launch.jobs.job import Job
 from dsguard.launch.jobs.keys import key_arguments, members
 from dsguard.model.source import Location
@@ -22,16 +28,6 @@ TITLE = "HfArgumentParser"
 FRONT_END = "transformers"
 SHIPPED: frozenset[str] = frozenset()
 
-_ONLY_TRAINING_ARGUMENTS = frozenset(
-    [
-        "per_device_train_batch_size",
-        "per_device_eval_batch_size",
-        "lr_scheduler_type",
-        "max_grad_norm",
-        "num_train_epochs",
-        "gradient_checkpointing_kwargs",
-    ]
-)
 _NUMBERS = frozenset(
     [
         "learning_rate",
@@ -53,7 +49,7 @@ _NUMBERS = frozenset(
 
 def recognise(document: Document) -> bool:
     """Whether a key stands at the top that only TrainingArguments have."""
-    return any(member.key in _ONLY_TRAINING_ARGUMENTS for member in members(document))
+    return any(member.key in ONLY_TRAINING_ARGUMENTS for member in members(document))
 
 
 def read(document: Document) -> Job:
