@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dsguard.launch.context import ONLY_TRAINING_ARGUMENTS
 from dsguard.launch.jobs import training_arguments
 from dsguard.launch.jobs.alone import read_job_file
 from dsguard.launch.jobs.keys import text_of
@@ -100,4 +101,4 @@ def test_the_numbers_are_arguments_with_numbers() -> None:
     fields = transformers.TrainingArguments.__dataclass_fields__
     for name in training_arguments._NUMBERS - {"warmup_ratio"}:  # Gone in transformers 5.
         assert isinstance(fields[name].default, int | float), name
-    assert set(fields) >= training_arguments._ONLY_TRAINING_ARGUMENTS
+    assert set(fields) >= set(ONLY_TRAINING_ARGUMENTS)
