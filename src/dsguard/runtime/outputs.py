@@ -20,7 +20,12 @@ def _questions() -> tuple[Any, Any, Any]:
 
     task = getattr(torch._C, "_current_graph_task_id", None)
     compiler = getattr(torch, "compiler", None)
-    compiling = getattr(compiler, "is_compiling", None) or (lambda: False)
+    # What the tracer of torch.compile knows; is_compiling() asks for TorchScript as well.
+    compiling = (
+        getattr(compiler, "is_dynamo_compiling", None)
+        or getattr(compiler, "is_compiling", None)
+        or (lambda: False)
+    )
     executes = getattr(torch._C, "_will_engine_execute_node", None)
     return (task or (lambda: NO_TASK)), compiling, executes
 

@@ -46,7 +46,7 @@ class Watch:
         self._watchers: dict[type[Moment], list[_Watcher]] = {}
         self._notebook = notebook
         self.stopped = False
-        """Whether a hook has failed: nothing is judged any more."""
+        """Whether a hook has failed, or all were taken off: nothing is judged any more."""
         for rule in rules:
             watcher = _Watcher(rule.meta.slug, rule.probing, rule.check, Reporter(rule.meta))
             for moment in rule.on:

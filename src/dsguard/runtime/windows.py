@@ -68,6 +68,7 @@ class Window(msgspec.Struct, frozen=True):
 
 
 _Tokens: TypeAlias = tuple[int | None, int | None]
+_Before: TypeAlias = tuple[int, int, bool, int | None, _Tokens | None]
 
 
 class Windows:
@@ -102,16 +103,21 @@ class Windows:
         self.unsynchronised_since_step = 0
         self.synchronised_last = True
         """Whether the last backward pass has synchronised the gradients."""
-        self._expected: int | None = 1
-        self._open_samples: int | None = 0
-        self._open_tokens: _Tokens | None = None
+        self.expected: int | None = 1
+        """The accumulation that held when the open window was opened."""
+        self._samples: int | None = 0
+        """Of the training forwards of the open window."""
+        self._tokens: _Tokens | None = None
+        self._trained_samples: int | None = 0
+        """Of those that a backward pass has followed."""
+        self._trained_tokens: _Tokens | None = None
+        self._known = True
+        """Whether every one that a backward pass has followed was trained on."""
         self._pending = 0
         """Training forwards that no backward pass has followed yet."""
-        self._pending_samples: int | None = 0
-        self._pending_tokens: _Tokens | None = None
         self._usual = 1
         """Training forwards before the last backward pass that had any."""
-        self._before: tuple[Any, ...] = ()
+        self._before: _Before | None = None
         """What the last backward pass has found, in case that it fails."""
         self._joined = 1
         """Forwards that the last backward pass is known to have gone through."""
@@ -120,15 +126,13 @@ class Windows:
         self._alike = 0
         self._last_batch: int | None = None
 
-    @property
-    def expected(self) -> int | None:
-        """The accumulation that held when the open window was opened."""
-        return self._expected
-
     def forward(self, size: int | None) -> None:
         """A training forward of this many samples (None: the batch does not show it)."""
         self.forwards += 1
         self.forwards_since_step += 1
+        if self._failed:
+            self._abandon()
+        self._pending += 1
         if size == self._last_batch:
             self.alike_batches += 1
         else:
@@ -136,13 +140,9 @@ class Windows:
             self._last_batch = size
             if size is not None and len(self.batches) < _KINDS_KEPT:
                 self.batches.add(size)
-        if self._failed:
-            self._abandon()
-        self._pending += 1
-        if size is None:
-            self._pending_samples = None
-        elif self._pending_samples is not None:
-            self._pending_samples += size
+        samples = self._samples
+        if samples is not None:
+            self._samples = None if size is None else samples + size
 
     def forward_failed(self) -> None:
         """The last training forward has raised: no backward pass will follow it."""
@@ -150,17 +150,17 @@ class Windows:
         self.forwards_since_step -= 1
         self._pending -= 1
         if self._pending:  # a loss of several: with or without the others
-            self._pending_samples, self._pending_tokens = None, (None, None)
+            self._samples, self._tokens = None, (None, None)
         else:
             self._abandon()
 
     def _abandon(self) -> None:
-        self._failed = False
-        self._pending, self._pending_samples, self._pending_tokens = 0, 0, None
+        self._failed, self._pending = False, 0
+        self._samples, self._tokens = self._trained_samples, self._trained_tokens
 
     def tokens(self, total: int | None, unpadded: int | None) -> None:
         """The tokens of a training forward, with and without padding (None: not known)."""
-        self._pending_tokens = _sum(self._pending_tokens, (total, unpadded))
+        self._tokens = _sum(self._tokens, (total, unpadded))
 
     def forward_without_gradient(self) -> None:
         """A forward of evaluation or generation: nothing to count but that it happened."""
@@ -169,33 +169,16 @@ class Windows:
     def backward(self, accumulation: int | None, synchronised: bool = True) -> None:
         """A backward pass while the engine accumulates over this many."""
         if self.open == 0:
-            self._expected = accumulation
-        self._failed = False
+            self.expected = accumulation
+        pending, usual = self._pending, self._usual
+        self._before = pending, usual, self._known, self._trained_samples, self._trained_tokens
         self._joined = 1
-        pending = self._pending
-        self._before = (
-            self._open_samples,
-            self._open_tokens,
-            pending,
-            self._pending_samples,
-            self._pending_tokens,
-            self._usual,
-            synchronised,
-        )
         if pending:
-            tokens = self._pending_tokens
-            if pending != 1 and pending != self._usual:
-                self._open_samples = None
-                tokens = tokens and (None, None)
-            elif self._pending_samples is None:
-                self._open_samples = None
-            elif self._open_samples is not None:
-                self._open_samples += self._pending_samples
-            if tokens is not None:
-                self._open_tokens = _sum(self._open_tokens, tokens)
-                self._pending_tokens = None
-            self._usual = pending
-            self._pending = self._pending_samples = 0
+            if pending != usual:
+                self._known = self._known and pending == 1
+                self._usual = pending
+            self._trained_samples, self._trained_tokens = self._samples, self._tokens
+            self._pending = 0
         self.micro_batches += 1
         self.open += 1
         self.since_step += 1
@@ -207,32 +190,22 @@ class Windows:
     def backward_joined(self) -> None:
         """The last backward pass has come to another one of the forwards before it."""
         self._joined += 1
-        if not self._before or self._joined != self._before[2]:
-            return
-        samples, tokens, _, more_samples, more_tokens, *_ = self._before  # it was all of them
-        known = samples is not None and more_samples is not None
-        self._open_samples = samples + more_samples if known else None
-        self._open_tokens = tokens if more_tokens is None else _sum(tokens, more_tokens)
+        if self._before is not None and self._joined == self._before[0]:
+            self._known = self._before[2]  # it was all of them
 
     def backward_failed(self) -> None:
         """The last backward pass has raised: it is none, unless it is tried once more."""
-        if not self._before:
+        if self._before is None:
             return
-        (
-            self._open_samples,
-            self._open_tokens,
-            self._pending,
-            self._pending_samples,
-            self._pending_tokens,
-            self._usual,
-            synchronised,
-        ) = self._before
-        self._before = ()
+        pending, usual, known, samples, tokens = self._before
+        self._pending, self._usual, self._known = pending, usual, known
+        self._trained_samples, self._trained_tokens = samples, tokens
+        self._before = None
         self._failed = True
         self.micro_batches -= 1
         self.open -= 1
         self.since_step -= 1
-        if not synchronised:
+        if not self.synchronised_last:
             self.unsynchronised -= 1
             self.unsynchronised_since_step -= 1
 
@@ -251,11 +224,12 @@ class Windows:
         size = self.open
         self._alike = self._alike + 1 if size == self._last_size else 1
         self._last_size = size
-        tokens, unpadded = self._open_tokens or (None, None)
+        samples = self._trained_samples if self._known else None
+        tokens, unpadded = (self._known and self._trained_tokens) or (None, None)
         window = Window(
             size,
-            self._expected,
-            self._open_samples,
+            self.expected,
+            samples,
             self.unsynchronised,
             applied,
             self._alike,
@@ -269,18 +243,23 @@ class Windows:
             self.skipped_steps += 1
             self.skipped_in_a_row += 1
         self.sizes.add(size)
-        if window.samples:
-            self.samples.add(window.samples)
+        if samples:
+            self.samples.add(samples)
         self.reopen()
         return window
 
     def reopen(self, pending: int = 0, accumulation: int | None = 1) -> None:
         """Forget the open window; ``pending`` steps of it the engine counts all the same."""
         self.open = pending
-        self._expected = accumulation
-        self._open_samples = None if pending else 0
-        self._open_tokens = (None, None) if pending else None
-        self._before = ()
+        self.expected = accumulation
+        if self._pending:
+            self._samples = _less(self._samples, self._trained_samples)
+            self._tokens = self._tokens and _minus(self._tokens, self._trained_tokens or (0, 0))
+        else:
+            self._samples, self._tokens = 0, None
+        self._trained_samples, self._trained_tokens = 0, None
+        self._known = not pending
+        self._before = None
         self.forwards = 0
         self.unsynchronised = 0
 
@@ -314,6 +293,15 @@ def _sum(some: _Tokens | None, more: _Tokens) -> _Tokens:
         None if total is None or more[0] is None else total + more[0],
         None if unpadded is None or more[1] is None else unpadded + more[1],
     )
+
+
+def _minus(some: _Tokens, less: _Tokens) -> _Tokens:
+    return _less(some[0], less[0]), _less(some[1], less[1])
+
+
+def _less(some: int | None, less: int | None) -> int | None:
+    """The difference, None where a part is not known."""
+    return None if some is None or less is None else some - less
 
 
 def _whole(counts: Mapping[Any, Any]) -> dict[int, int]:

@@ -78,6 +78,8 @@ class DeepSpeedHooks:
         """Whether the output of the last forward is followed into the backward pass."""
         self._divided = False
         self._had_gradient = False
+        self._micro_batch: int | None = None
+        """What the engine has said last; it is asked again where a batch has another size."""
         self._epochs = 0
         self._schedule = Schedule(engine.lr_scheduler)
         self._watched = _first_trainable(engine)
@@ -138,7 +140,7 @@ class DeepSpeedHooks:
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
-            if is_compiling() or watch.stopped or not patch.on:
+            if is_compiling() or watch.stopped:
                 return function(engine, *args, **kwargs)
             followed, before = False, windows.forwards_since_step
             try:
@@ -174,14 +176,14 @@ class DeepSpeedHooks:
             return False
         if self._had_gradient:
             self._look_at_gradients()
-        micro_batch = engine.train_micro_batch_size_per_gpu()
-        if not isinstance(micro_batch, int):
-            micro_batch = None
-        size = batch_size(args, kwargs, micro_batch)
+        size, told = self._micro_batch, run.probing
+        if told or batch_size(args, kwargs, size) != size:
+            told, self._micro_batch = True, self._view.micro_batch()
+            size = batch_size(args, kwargs, self._micro_batch)
         windows.forward(size)
         if self._tap.watches_batches:
             self._tap.batch(args, kwargs)
-        if run.probing or size != micro_batch:
+        if told:
             self._tap.tell(Forward(run, size, bool(kwargs)))
         self._followed = followed = run.probing or self._watches_outputs
         return followed
@@ -218,7 +220,7 @@ class DeepSpeedHooks:
 
         def backward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
-            if watch.stopped or not patch.on:
+            if watch.stopped:
                 return function(engine, *args, **kwargs)
             try:
                 self._before_backward(engine, args[0] if args else kwargs.get("loss"), kwargs)
@@ -244,19 +246,27 @@ class DeepSpeedHooks:
             self._look_at_gradients()
         run, windows = self._run, self._windows
         own = engine.__dict__
-        accumulation = int(engine.gradient_accumulation_steps())
         declared = own.get(BOUNDARY)
-        if declared is None:
-            run.boundary = self._counts
-            run.reduced = (engine.micro_steps + 1) % accumulation == 0
-        else:
-            run.boundary = Boundary.MANUAL
+        if declared is not None:
             run.reduced = bool(declared)
         run.through_engine = True
-        windows.backward(accumulation, not own.get(UNSYNCHRONISED))
-        self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
-        if run.probing or not windows.forwards or windows.open > accumulation:
+        opens = not windows.open
+        steps = int(engine.gradient_accumulation_steps()) if opens else windows.expected
+        windows.backward(steps, not own.get(UNSYNCHRONISED))
+        if run.probing or not windows.forwards or windows.open > (steps or 0):
+            accumulation = self._view.accumulation()
+            self._divided = accumulation > 1 and bool(kwargs.get("scale_wrt_gas", True))
+            self._see_boundary(engine)
             self._tap.tell(Backward(run, loss, self._divided))
+
+    def _see_boundary(self, engine: Any) -> None:
+        """Who decides where the window ends, and whether the engine takes it for its end."""
+        run = self._run
+        if engine.__dict__.get(BOUNDARY) is not None:
+            run.boundary = Boundary.MANUAL  # reduced as it was said before the backward pass
+        else:
+            run.boundary = self._counts
+            run.reduced = (engine.micro_steps + 1) % self._view.accumulation() == 0
 
     # Step
 
@@ -265,7 +275,7 @@ class DeepSpeedHooks:
 
         def step(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
-            if watch.stopped or not patch.on:
+            if watch.stopped:
                 return function(engine, *args, **kwargs)
             try:
                 self._before_step(engine)
@@ -295,11 +305,11 @@ class DeepSpeedHooks:
             self._watches_outputs = not self._always_by_engine
         else:
             self._step_around(around)
-        manual = engine.__dict__.get(BOUNDARY) is not None
-        run.boundary = Boundary.MANUAL if manual else self._counts
         if self._schedule.moves:
             self._look_at_scheduler()
+        manual = engine.__dict__.get(BOUNDARY) is not None or run.boundary is Boundary.MANUAL
         if run.probing or manual or windows.since_step != 1:
+            self._see_boundary(engine)
             self._tap.tell(StepCalled(run))
 
     def _step_around(self, around: int) -> None:
@@ -338,7 +348,7 @@ class DeepSpeedHooks:
 
         def model_step(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
-            if watch.stopped or not patch.on:
+            if watch.stopped:
                 return function(engine, *args, **kwargs)
             skipped = None
             try:
@@ -480,7 +490,8 @@ class DeepSpeedHooks:
         self._run.expected = self._run.expected.without(
             "train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
         )
-        self._run.resized = True
+        self._run.resized = self._run.probing = True  # what the window began with holds no more
+        self._micro_batch = self._view.micro_batch()
         if self._windows.open and not self._inside:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
 

@@ -113,6 +113,7 @@ class Tap:
 
     def detach(self) -> None:
         """Undo every patch and hook."""
+        self.watch.stopped = True
         for handle in self.handles:
             handle.remove()
         self.handles.clear()
