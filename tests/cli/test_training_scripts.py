@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -436,3 +437,22 @@ def test_python_is_one_process_only_where_the_script_starts_no_others(
     assert ("batch-size-mismatch" in found) == (ranks in ("1", "2"))
     if "spawns" in launch:
         assert "no-launcher" not in found
+
+
+def test_silence_about_a_config_that_is_not_known_says_so(dsguard: Dsguard, folder: Path) -> None:
+    made = "import deepspeed\nengine, *_ = deepspeed.initialize(model=model, config=make())\n"
+    (folder / "made.py").write_text(made)
+    (folder / "known.py").write_text(NAMED.format("conf/fine.json"))
+    (folder / "conf" / "fine.json").write_text('{"train_micro_batch_size_per_gpu": 1}')
+    known = dsguard("check known.py", folder)
+    assert (known.code, known.out.splitlines()[0][:18]) == (0, "No problems found ")
+    alone = dsguard("check made.py", folder)
+    note, summary = alone.out.splitlines()
+    assert re.fullmatch(
+        r"note: the config is not known, so \d\d rules could not judge; -v lists them", note
+    )
+    assert summary.startswith("No problems found in 1 file; ")
+    assert dsguard("check made.py -q", folder).out == ""
+    assert "note: " not in dsguard("check made.py -v", folder).out
+    both = dsguard("check made.py known.py", folder)
+    assert "could not judge in 1 of 2 checks; -v lists them\nNo problems found" in both.out

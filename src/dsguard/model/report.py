@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from dsguard.model.fact import FactName, Unknown
+
 if TYPE_CHECKING:
     from dsguard.model.directive import Directive
-    from dsguard.model.fact import FactName, Facts
+    from dsguard.model.fact import Facts
     from dsguard.model.finding import Finding, Safety, Severity
+
+
+_SAID_BY_CONFIG: tuple[FactName, ...] = (
+    "zero_stage",
+    "precision",
+    "gradient_clipping",
+    "optimizer",
+)
+"""Facts that mostly come from a config, whatever it says and whoever fills it."""
 
 
 class TargetOrigin(str, Enum):
@@ -60,6 +71,13 @@ class Check(Struct, frozen=True):
     directives: tuple[Directive, ...] = ()
     judged: frozenset[str] = frozenset()
     editable: bool = False
+
+    @property
+    def blind(self) -> str:
+        """Why nothing that a config says is known; empty where something is."""
+        facts = [self.facts.get(name) for name in _SAID_BY_CONFIG]
+        reasons = {fact.reason if isinstance(fact, Unknown) else "" for fact in facts}
+        return reasons.pop() if len(reasons) == 1 else ""
 
     def fixable(self, safety: Safety) -> list[Finding]:
         """The findings whose fix is of this kind and can be applied to the config."""

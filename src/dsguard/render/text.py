@@ -74,6 +74,8 @@ def render_text(
         for check in report.checks:
             if check.skipped:
                 lines += [*page.skipped(check), Line()]
+    elif not quiet:
+        lines += page.blind(report.checks)
     if lines or not quiet or not report.complete:
         lines.append(page.summary(report))
     return paint(lines, color=color)
@@ -140,6 +142,20 @@ class _Page:
                     f"{self._safe(skipped.reason)}",
                     FAINT,
                 ),
+            )
+
+    def blind(self, checks: Sequence[Check]) -> Iterator[Line]:
+        """That silence about these checks says little, as nothing is known of their config."""
+        silent: dict[str, list[Check]] = {}
+        for check in checks:
+            if check.blind and check.skipped and not check.findings:
+                silent.setdefault(check.blind, []).append(check)
+        for why, unknown in silent.items():
+            rules = counted(len({skipped.rule for c in unknown for skipped in c.skipped}), "rule")
+            where = f" in {len(unknown)} of {len(checks)} checks" if len(checks) > 1 else ""
+            yield Line.assemble(
+                ("note", FAINT),
+                f": {self._safe(why)}, so {rules} could not judge{where}; -v lists them",
             )
 
     def summary(self, report: Report) -> Line:
