@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dsguard.integrations.pace import Pace
@@ -37,9 +38,10 @@ class HeldTraining:
         Without an engine the log says so, with ``advice``.
         """
         if engine is None:
-            LOGGER.warning(
-                "GuardCallback found no DeepSpeed engine: the run is not guarded%s", advice
-            )
+            with suppress(Exception):  # a handler of the script may raise
+                LOGGER.warning(
+                    "GuardCallback found no DeepSpeed engine: the run is not guarded%s", advice
+                )
             return
         self.guard = guard(engine, **{"expect": Asked(asked, self._said_by), **self._options})
         self._pace = Pace()
@@ -59,4 +61,5 @@ class HeldTraining:
             return
         self.guard.close()
         if speaks:
-            print(f"dsguard: {self.guard.summary()}")
+            with suppress(OSError, ValueError):  # where stdout is closed, nobody listens
+                print(f"dsguard: {self.guard.summary()}")
