@@ -18,6 +18,7 @@ from dsguard.script.declaration import Constant, FromArgument, Unreadable
 from dsguard.script.loop.calls import LibraryCalls, flowing
 from dsguard.script.loop.description import Condition, Meaning
 from dsguard.script.loop.dicts import DICT_READS
+from dsguard.script.loop.escape import lose_own
 from dsguard.script.loop.methods import Methods, is_first_rank_name, last_name
 from dsguard.script.loop.values import Rank, Test
 from dsguard.script.objects import (
@@ -26,6 +27,7 @@ from dsguard.script.objects import (
     Class,
     External,
     Function,
+    Instance,
     Method,
     Namespace,
     Parser,
@@ -124,6 +126,10 @@ class Calls:
         """What a call of something unknown gives: what flows through it, or a rank by its name."""
         self._libraries.escape(node, callee, arguments, scope.module)
         self._change_held(node, scope)
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            owner = scope.find(node.func.value.id)
+            if isinstance(owner, Instance):
+                lose_own(node, owner, scope.module, self._reading.loop)
         found: Value | None = flowing(arguments.all)
         if found is not None:
             return found

@@ -35,6 +35,7 @@ from dsguard.script.loop.values import (
     Derived,
     Dict,
     EngineValue,
+    Made,
     ModuleValue,
     Opened,
     Test,
@@ -44,6 +45,7 @@ from dsguard.script.loop.values import (
 from dsguard.script.objects import (
     COMPUTED,
     Class,
+    External,
     Function,
     Instance,
     Namespace,
@@ -354,6 +356,8 @@ class Interpreter:
                 store_below(owner, key, value, *where)
             elif (name := scope.argument_of(target.value)) is not None:
                 self.reading.loop.lose_held("it is changed as part of the arguments", name)
+            elif not isinstance(owner, (Constant, External, Made)):
+                self.reading.loop.write_unseen(target, scope.module)
 
     def _lose(self, node: ast.expr, scope: Scope, reason: str) -> None:
         owner = self.expressions.evaluate(node, scope)

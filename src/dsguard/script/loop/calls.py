@@ -172,12 +172,14 @@ class LibraryCalls:
             path = files[0] if len(files) == 1 else None
             reason = "it is only known when the script runs"
             config = Config(where, path=path, reason=reason, changes=None)
-        return self._notes.add_config(config)
+        return self._notes.add_config(config, is_dict=isinstance(value, Dict))
 
     def escape(
         self, node: ast.Call, callee: Any, arguments: Arguments, module: LocalModule
     ) -> None:
         """Note that code which is not read gets an engine, or a dict that it may change."""
+        if not isinstance(callee, External):
+            self._notes.write_unseen(node, module)
         library = getattr(callee, "library", "")
         for value in arguments.all:
             if isinstance(value, (EngineValue, ModuleValue)) and library not in HARMLESS:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dsguard.script.loop.description import FromConfig
 from dsguard.script.loop.dicts import DICT_READS
 from dsguard.script.loop.values import Dict
-from dsguard.script.objects import Namespace
+from dsguard.script.objects import Class, Instance, Namespace
 
 if TYPE_CHECKING:
     import ast
@@ -76,6 +76,18 @@ def lose_dicts(
         found.lost = reason
     if any(isinstance(value, Namespace) for value in passed):
         notes.lose_held(reason)
+
+
+def lose_own(node: ast.Call, of: Instance, module: LocalModule, notes: Notes) -> None:
+    """Note that a method that is not read, of a base class, may change what the object holds."""
+    last = getattr(node.func, "attr", "")
+    bases = [base for base in of.of.lineage() if not isinstance(base, Class)]
+    unread = [base for base in bases if getattr(base, "library", "") not in HARMLESS | _KEEP_DICTS]
+    if not unread or _TELLS.fullmatch(last):
+        return
+    reason = f"{module.places.excerpt(node.func)} may change it"
+    for found in _dicts((*of.attributes.values(), *of.of.attributes.values()), notes):
+        found.lost = reason
 
 
 def _keeps_dicts(func: ast.expr, callee: str, arguments: Arguments) -> bool:

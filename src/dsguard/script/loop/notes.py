@@ -24,6 +24,7 @@ from dsguard.script.loop.description import (
     Whose,
     Wrapping,
 )
+from dsguard.script.loop.strays import with_strays, written_settings
 from dsguard.script.loop.values import Derived, Dict, EngineValue, Made, ModuleValue, Role
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Notes:
         self._actions: list[Action] = []
         self._around = 0
         self._configs: list[Config] = []
+        self._dicts: set[int] = set()
+        self._strays: dict[str, Location] = {}
         self._loads: list[Wrapping] = []
         self._set_up: tuple[int, Location] | None = None
         self._order = 0
@@ -116,10 +119,17 @@ class Notes:
         self.engines.append(engine)
         return engine
 
-    def add_config(self, config: Config) -> Config:
-        """Note a config that something is given."""
+    def add_config(self, config: Config, *, is_dict: bool = False) -> Config:
+        """Note a config that something is given; ``is_dict`` if the script holds it as a dict."""
         self._configs.append(config)
+        if is_dict:
+            self._dicts.add(id(config))
         return config
+
+    def write_unseen(self, target: ast.expr, module: LocalModule) -> None:
+        """Note a statement that writes into something unknown, which may be a config."""
+        for key in written_settings(target):
+            self._strays.setdefault(key, module.locate(target))
 
     def load(self, name: str, location: Location, passed: Mapping[str, Given]) -> None:
         """Note a model that ``from_pretrained`` loads."""
@@ -181,8 +191,16 @@ class Notes:
         """The loss that a value is, None where it does not come from an engine."""
         return Loss(value.divisions, value.is_sum) if isinstance(value, Derived) else None
 
+    def _seen(self, config: Config) -> Config:
+        return with_strays(config, self._strays) if id(config) in self._dicts else config
+
     def loop(self) -> Loop:
         """Everything noted."""
+        if self._strays:
+            seen = {id(config): self._seen(config) for config in self._configs}
+            for engine in self.engines:
+                engine.config = seen.get(id(engine.config), engine.config)
+            self._configs = list(seen.values())
         return Loop(
             tuple(self.engines),
             tuple(self._actions),
