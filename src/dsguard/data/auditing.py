@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_NAMED = 20
+"""Ranks that a message names."""
+
 _STRETCHES = 160
 """Values that show the imbalance over an epoch at most."""
 
@@ -75,7 +78,9 @@ def measure(
     common = min(per_rank)
     if common == 0:
         empty = [rank for rank, batches in enumerate(per_rank) if not batches]
-        raise ValueError(f"no batches for rank {', '.join(map(str, empty))}")
+        names = ", ".join(map(str, empty[:_NAMED]))
+        more = f" and {len(empty) - _NAMED} more" if len(empty) > _NAMED else ""
+        raise ValueError(f"no batches for rank {names}{more}")
     size, tokens, longest = (
         np.column_stack([column[:common] for column in columns])
         for columns in zip(*(_measured(batches, lengths) for batches in ranks), strict=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, TypeAlias
 
 import numpy as np
 
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
 
 FIELDS = ("length", "lengths", "num_tokens", "n_tokens", "token_count", "tokens", "input_ids")
 """Fields that are looked for where none is named; a list counts as its number of items."""
+
+
+_MAGIC = b"\x93NUMPY"
+
+_LONGEST_LINE = 16 << 20
+"""Characters of a line; a sample of a million tokens takes less than half of that."""
 
 
 class DataFileError(Exception):
@@ -34,6 +42,8 @@ class Samples(NamedTuple):
     modality: Sequence[str] | None
 
 
+_LARGEST = int(np.iinfo(np.int64).max)
+
 _Rows: TypeAlias = Iterator[tuple[int, Any]]
 """Line numbers and what stands there."""
 
@@ -46,6 +56,7 @@ def read_samples(path: Path, field: str | None, modality_field: str | None) -> S
     Raises:
         DataFileError: it cannot be read, or has no such field.
     """
+    _check_regular(path)
     try:
         read = _READERS.get(path.suffix.lower(), _read_jsonl)
         lengths, modality = read(path, field, modality_field)
@@ -56,7 +67,7 @@ def read_samples(path: Path, field: str | None, modality_field: str | None) -> S
         raise DataFileError(
             f"{path} is no text", "name it .npy, .parquet or .arrow if it is one of these"
         ) from None
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise DataFileError(f"{path}: {error}") from None
 
 
@@ -66,10 +77,11 @@ def read_rank_batches(path: Path, world_size: int) -> list[RankBatches]:
     Raises:
         DataFileError: it cannot be read, or a line is none of these.
     """
+    _check_regular(path)
     batches: list[list[list[int]]] = [[] for _ in range(world_size)]
     try:
         with open(path, encoding="utf-8") as lines:
-            for line, row in _json_rows(path, lines):
+            for line, row in _json_rows(path, _lines(path, lines)):
                 rank = row.get("rank") if isinstance(row, dict) else None
                 samples = row.get("samples") if isinstance(row, dict) else None
                 if not isinstance(rank, int) or not isinstance(samples, list) or not samples:
@@ -77,7 +89,7 @@ def read_rank_batches(path: Path, world_size: int) -> list[RankBatches]:
                         f"{path}:{line}: no batch of a rank",
                         'write one batch a line: {"rank": 0, "samples": [3, 17]}',
                     )
-                if not all(isinstance(sample, int) for sample in samples):
+                if not all(isinstance(it, int) and 0 <= it <= _LARGEST for it in samples):
                     raise DataFileError(f"{path}:{line}: samples are indices into the lengths")
                 if not 0 <= rank < world_size:
                     raise DataFileError(
@@ -99,18 +111,39 @@ def read_rank_batches(path: Path, world_size: int) -> list[RankBatches]:
 def _read_npy(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, None]:
     if field or modality_field:
         raise DataFileError(f"{path} is one array and has no fields", "leave the fields out")
-    return np.load(path, allow_pickle=False), None
+    with open(path, "rb") as stream:
+        if stream.read(len(_MAGIC)) == _MAGIC:
+            stream.seek(0)
+            _check_size(path, stream)
+        stream.seek(0)
+        return np.load(stream, allow_pickle=False), None
+
+
+def _check_size(path: Path, stream: BinaryIO) -> None:
+    """Stop at an array that is not there: numpy makes room for what the header says."""
+    version = np.lib.format.read_magic(stream)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read(stream)
+    held = os.fstat(stream.fileno()).st_size - stream.tell()
+    if math.prod(shape) * dtype.itemsize > held:
+        raise DataFileError(f"{path} is cut off: it holds {held} bytes of an array of {shape}")
 
 
 def _read_jsonl(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, Any]:
-    with open(path, encoding="utf-8") as lines:
-        return _of_rows(path, _json_rows(path, lines), field, modality_field)
+    with open(path, encoding="utf-8") as stream:
+        rows = _json_rows(path, _lines(path, stream))
+        return _of_rows(path, rows, field, modality_field)
 
 
 def _read_csv(path: Path, field: str | None, modality_field: str | None) -> tuple[Any, Any]:
-    with open(path, encoding="utf-8", newline="") as lines:
-        first = lines.readline().strip()
-        lines.seek(0)
+    with open(path, encoding="utf-8", newline="") as stream:
+        first = next(_lines(path, stream), "").strip()
+        stream.seek(0)
+        lines = _lines(path, stream)
         if first.isdigit() and not field:
             rows: _Rows = (
                 (n, _number(row[0])) for n, row in enumerate(csv.reader(lines), 1) if row
@@ -160,13 +193,37 @@ _READERS: dict[str, Callable[[Path, str | None, str | None], tuple[Any, Any]]] =
 }
 
 
-def _json_rows(path: Path, lines: Any) -> _Rows:
+def _check_regular(path: Path) -> None:
+    """Stop at pipes and devices, which may never end; what is not there is told when it is opened.
+
+    Raises:
+        DataFileError: it is one.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - any text
+        raise DataFileError(f"{path} is not a regular file")
+
+
+def _lines(path: Path, stream: TextIO) -> Iterator[str]:
+    """The lines of a file.
+
+    Raises:
+        DataFileError: one is so long that it is none.
+    """
+    number = 0
+    while line := stream.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE and not line.endswith("\n"):
+            raise DataFileError(f"{path}:{number}: a line of more than {_LONGEST_LINE} characters")
+        yield line
+
+
+def _json_rows(path: Path, lines: Iterable[str]) -> _Rows:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             yield number, json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise DataFileError(
                 f"{path}:{number}: no JSON", "write one number or one object a line"
             ) from None

@@ -12,26 +12,33 @@ if TYPE_CHECKING:
 
 Integers: TypeAlias = NDArray[np.int64]
 
+LONGEST = 10**10
+"""Tokens of one sample; sums over hundreds of millions of such samples are still exact."""
+
 
 def lengths_array(lengths: Any) -> Integers:
     """Lengths in tokens as an array of shape (samples,), from anything that numpy can read.
 
     Raises:
         ValueError: there are none, they are not whole numbers in one dimension, or some are
-            negative.
+            negative or above :data:`LONGEST`.
     """
     array = np.asarray(lengths)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"lengths are one number of tokens for each sample, not an array of shape {array.shape}"
         )
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all():
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
+    whole = array.dtype.kind in "iu" or (
+        array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all()
+    )
+    if not whole:
         raise ValueError(f"lengths are whole numbers of tokens, not {array.dtype}")
     if array.min() < 0:
         first = int(np.argmax(array < 0))
         raise ValueError(f"the length of sample {first} is {array[first]}")
+    if array.max() > LONGEST:
+        first = int(np.argmax(array > LONGEST))
+        raise ValueError(f"the length of sample {first} is {array[first]}, above {LONGEST}")
     return array.astype(np.int64, copy=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,11 @@ from dsguard.render.balance_json import render_balance_json
 from dsguard.render.balance_page import render_balance_page
 from dsguard.render.balance_text import render_balance
 from dsguard.render.stream import ColorChoice
+
+_MOST_AT_ONCE = 1 << 22
+"""Samples of all ranks in one optimizer step, and samples that an epoch repeats to fill steps."""
+
+_LAID_OUT = "--world-size/--micro-batch/--accumulation"
 
 
 class BalanceFormat(str, Enum):
@@ -37,21 +43,29 @@ def balance(
         typer.Option(
             "--world-size",
             min=1,
+            max=65_536,
             help="Data-parallel ranks: processes / (tensor x sequence x pipeline parallel size).",
         ),
     ],
     micro_batch: Annotated[
         int | None,
-        typer.Option("--micro-batch", min=1, help="Samples of one rank in one micro-batch."),
+        typer.Option(
+            "--micro-batch", min=1, max=65_536, help="Samples of one rank in one micro-batch."
+        ),
     ] = None,
     accumulation: Annotated[
         int,
-        typer.Option("--accumulation", min=1, help="Micro-batches in one optimizer step."),
+        typer.Option(
+            "--accumulation", min=1, max=10_000, help="Micro-batches in one optimizer step."
+        ),
     ] = 1,
     max_tokens: Annotated[
         int | None,
         typer.Option(
-            "--max-tokens", min=1, help="Balanced: at most so many tokens in a micro-batch."
+            "--max-tokens",
+            min=1,
+            max=10**12,
+            help="Balanced: at most so many tokens in a micro-batch.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -64,6 +78,8 @@ def balance(
         float | None,
         typer.Option(
             "--attention-length",
+            min=1.0,
+            max=1e12,
             metavar="TOKENS",
             help="Where attention costs as much as all else, about 6 x hidden size.",
         ),
@@ -84,7 +100,7 @@ def balance(
             help='Audit these too: JSON lines {"rank": 0, "samples": [3, 17]}.',
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every order.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**64 - 1, help="Of every order.")] = 0,
     drop_last: Annotated[
         bool, typer.Option("--drop-last", help="Balanced: drop left-over samples, repeat none.")
     ] = False,
@@ -105,6 +121,14 @@ def balance(
     """
     if micro_batch is None and max_tokens is None:
         raise wrong_usage("say it, or --max-tokens", option="--micro-batch")
+    if math.isinf(tolerance) and max_tokens is not None:
+        raise wrong_usage("--max-tokens needs a finite one", option="--tolerance")
+    at_once = world_size * (micro_batch or 1) * accumulation
+    if at_once > _MOST_AT_ONCE:
+        raise wrong_usage(
+            f"one optimizer step takes {at_once} samples, and {_MOST_AT_ONCE} can be laid out",
+            option=_LAID_OUT,
+        )
     try:
         from dsguard.data.comparing import compare
         from dsguard.data.files import DataFileError, read_rank_batches, read_samples
@@ -130,6 +154,11 @@ def balance(
             seed=seed,
             drop_last=drop_last,
         )
+        if sampler.repeated > _MOST_AT_ONCE:  # those of every modality fill a step of their own
+            raise wrong_usage(
+                f"an epoch would repeat {sampler.repeated} samples, and {_MOST_AT_ONCE} can be",
+                option=_LAID_OUT,
+            )
         told = compare(
             samples.lengths,
             sampler,
