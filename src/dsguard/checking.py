@@ -17,6 +17,7 @@ from dsguard.facts.resolve import Options, resolve
 from dsguard.facts.watch import WatchedCase
 from dsguard.frontends.detect import config_argument
 from dsguard.launch.environ import NO_ENVIRON, Environ
+from dsguard.model.allowance import Allowance
 from dsguard.model.fact import Facts, Known, Unknown
 from dsguard.model.finding import Confidence, Consequence, Finding, Safety, Severity
 from dsguard.model.report import Check, SkippedRule, Target
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from dsguard.model.directive import Directive
     from dsguard.model.rule import Rule
     from dsguard.script.script import Script
+
+MOST_FINDINGS = 10_000
+"""Findings of one rule in one check; what it finds beyond them is not told."""
+
+MOST_CHARACTERS = 8 << 20
+"""Characters that the findings of one rule in one check take."""
 
 FAULT = "this is a fault of dsguard"
 """What the help of a crash begins with."""
@@ -83,6 +90,7 @@ def check_source(
     document, unreadable = _read(config)
     directives: tuple[Directive, ...] = ()
     judged: frozenset[str] = frozenset()
+    untold: frozenset[str] = frozenset()
     try:
         script = script if script is not None else read_script_of(launch, settings)
         document = _as_changed(document, config_path, launch, script, settings)
@@ -98,7 +106,7 @@ def check_source(
             unreadable=unreadable,
         )
         facts = case.facts
-        findings, skipped, judged = _run_rules(case, settings.rules, shown)
+        findings, skipped, judged, untold = _run_rules(case, settings.rules, shown)
     except Exception as error:
         facts, skipped = Facts({}), ()
         findings = (_crash(shown, "the resolution of facts", error),)
@@ -111,6 +119,7 @@ def check_source(
         skipped=skipped,
         directives=directives,
         judged=judged,
+        untold=untold,
     )
 
 
@@ -206,10 +215,11 @@ def read_script_of(launch: LaunchContext | None, settings: Settings) -> Script |
 
 def _run_rules(
     case: Case, rules: Sequence[Rule[Case]], shown: Source
-) -> tuple[tuple[Finding, ...], tuple[SkippedRule, ...], frozenset[str]]:
+) -> tuple[tuple[Finding, ...], tuple[SkippedRule, ...], frozenset[str], frozenset[str]]:
     findings: list[Finding] = []
     skipped: list[SkippedRule] = []
     judged: set[str] = set()
+    untold: set[str] = set()
     watched = WatchedCase.of(case)
     for rule in rules:
         if not case.recognised and rule.meta.family != "document":
@@ -227,7 +237,11 @@ def _run_rules(
                     break
             else:
                 watched.forget()
-                findings.extend(list(rule.findings(watched)))
+                told, more = Allowance(MOST_FINDINGS, MOST_CHARACTERS).take(rule.findings(watched))
+                findings += told
+                if more is not None:
+                    untold.add(rule.meta.slug)
+                    continue
         except Exception as error:
             findings.append(_crash(shown, f"the rule {rule.meta.slug}", error))
         else:
@@ -236,7 +250,7 @@ def _run_rules(
     if case.document is not None:
         findings = [_editable(case.document, finding) for finding in findings]
     findings.sort(key=lambda f: (not f.location.source.is_file, f.location.span, f.code))
-    return tuple(findings), tuple(skipped), frozenset(judged)
+    return tuple(findings), tuple(skipped), frozenset(judged), frozenset(untold)
 
 
 def _editable(document: Document, finding: Finding) -> Finding:

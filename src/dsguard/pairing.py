@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from dsguard.checking import Settings, check_source, read_script_of
 from dsguard.facts.config_file import Whereabouts, is_file, named_config
 from dsguard.frontends.detect import config_argument
+from dsguard.model.allowance import Allowance
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Location, Source
 from dsguard.reading.errors import ReadError, YamlUnavailableError
@@ -19,11 +20,17 @@ from dsguard.reading.load import load_path
 from dsguard.script.load import load_script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dsguard.launch.context import Argument, LaunchContext
     from dsguard.model.tree import Document
     from dsguard.script.script import Script
+
+MOST_FINDINGS = 20_000
+"""Findings of all the checks of one call; what they find beyond them is not told."""
+
+MOST_CHARACTERS = 16 << 20
+"""Characters that the findings of all the checks of one call take."""
 
 STDIN = "<stdin>"
 """The name of a config that comes through standard input."""
@@ -87,6 +94,24 @@ class Input(Struct, frozen=True):
             self.config, self.launch, self.settings, config_path=self.path, script=self.script
         )
         return replace(check, editable=self.editable)
+
+
+def check_all(inputs: Iterable[Input]) -> list[Check]:
+    """The checks of one call; all of them together hold no more findings than can be told."""
+    allowance, checks = Allowance(MOST_FINDINGS, MOST_CHARACTERS), []
+    for item in inputs:
+        check = item.check()
+        told, more = allowance.take(check.findings)
+        if more is not None:
+            rest = frozenset(finding.rule for finding in check.findings[len(told) :])
+            check = replace(
+                check,
+                findings=tuple(told),
+                judged=check.judged - rest,
+                untold=check.untold | rest,
+            )
+        checks.append(check)
+    return checks
 
 
 def pair_of_launch(

@@ -14,7 +14,7 @@ from dsguard.rules import CRASH, all_rules
 from dsguard.suppression.apply import suppress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dsguard.facts.case import Case
     from dsguard.model.finding import Finding, Severity
@@ -51,7 +51,19 @@ def make_report(
         replace(check, findings=tuple(_weighed(check.findings, running, policy.severities)))
         for check in kept
     ]
-    return Report(tuple(weighed), tuple(failures), crashed, suppressed, baselined)
+    failures = (*failures, *_untold(checks, running))
+    return Report(tuple(weighed), failures, crashed, suppressed, baselined)
+
+
+def _untold(checks: Sequence[Check], running: set[str]) -> Iterator[Failure]:
+    """What to say of rules that find more than can be told, once for each config."""
+    rules: dict[str, set[str]] = {}
+    for check in checks:
+        if more := check.untold & running:
+            rules.setdefault(check.config or check.launch or "", set()).update(more)
+    for subject, slugs in rules.items():
+        message = f"there is more than can be told of {', '.join(sorted(slugs))}"
+        yield Failure(subject, message, "mend what is told, and check it again")
 
 
 def _weighed(

@@ -14,6 +14,7 @@ from dsguard.fixing.passes import FixError, fix_config
 from dsguard.model.finding import Finding, Safety
 from dsguard.model.report import Check, Failure
 from dsguard.model.source import Source
+from dsguard.pairing import check_all
 from dsguard.policy import Policy, make_report
 from dsguard.render.characters import visible
 from dsguard.render.line import Line
@@ -84,7 +85,7 @@ def fix_inputs(
         assert isinstance(first, Source)
 
         def find(source: Source, group: Sequence[Input] = group) -> Iterable[Finding]:
-            again = [replace(one, config=source).check() for one in group]
+            again = check_all(replace(one, config=source) for one in group)
             return [finding for _, finding in make_report(again, policy).findings]
 
         try:

@@ -59,7 +59,8 @@ class Check(Struct, frozen=True):
     ``launch`` the launch command as one line, None where none was given. ``directives`` are those
     of all files that were read. ``judged`` are the rules that knew all they asked for, so that
     their silence means that there is nothing to find. ``editable`` says that the config is a file
-    of its own, or standard input, so that fixes can be applied to it.
+    of its own, or standard input, so that fixes can be applied to it. ``untold`` are the rules that
+    find more than the check holds.
     """
 
     config: str | None
@@ -71,6 +72,7 @@ class Check(Struct, frozen=True):
     directives: tuple[Directive, ...] = ()
     judged: frozenset[str] = frozenset()
     editable: bool = False
+    untold: frozenset[str] = frozenset()
 
     @property
     def blind(self) -> str:

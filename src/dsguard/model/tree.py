@@ -88,6 +88,9 @@ class Object(Struct, frozen=True, dict=True):
                 first[member.key] = member
 
 
+_LONGEST_NAME = 200
+"""Characters; the longest name in the schema of DeepSpeed has about fifty."""
+
 Node: TypeAlias = Scalar | Array | Object
 Tree = TypeVar("Tree")
 
@@ -268,6 +271,13 @@ def inside(node: Node) -> Iterable[tuple[str | int, Node]]:
     return enumerate(node.items) if isinstance(node, Array) else ()
 
 
+def inside_value(value: Any) -> Iterable[tuple[str | int, Any]]:
+    """What a plain dict or list holds, by key or index."""
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
 def same_value(one: Node, other: Node) -> bool:
     """Whether two nodes hold the same value, to the type of every number.
 
@@ -300,17 +310,29 @@ def join_pointer(parent: str, token: str | int) -> str:
     return f"{parent}/{str(token).replace('~', '~0').replace('/', '~1')}"
 
 
-@lru_cache(maxsize=1024)
 def split_pointer(pointer: str) -> tuple[str, ...]:
     """The unescaped tokens of a pointer; the empty pointer is the whole document."""
     if not pointer:
         return ()
+    # A thousand long ones that are kept would take as much as a thousand documents.
+    return _split_often(pointer) if len(pointer) <= _LONGEST_NAME else _split(pointer)
+
+
+def _split(pointer: str) -> tuple[str, ...]:
     return tuple(
         token.replace("~1", "/").replace("~0", "~")
         for token in pointer.removeprefix("/").split("/")
     )
 
 
+_split_often = lru_cache(maxsize=1024)(_split)
+
+
 def dotted(pointer: str) -> str:
-    """DeepSpeed's dotted name of a key: ``zero_optimization.stage``."""
-    return ".".join(split_pointer(pointer))
+    """DeepSpeed's dotted name of a key, for people: ``zero_optimization.stage``."""
+    return ".".join(map(shown_name, split_pointer(pointer)))
+
+
+def shown_name(key: str) -> str:
+    """A key as a message names it: of one that no setting is as long as, its beginning."""
+    return key if len(key) <= _LONGEST_NAME else key[: _LONGEST_NAME - 1] + "…"

@@ -56,7 +56,7 @@ class Line:
 
 def cells(text: str) -> int:
     """How many cells of a terminal a text takes; East Asian wide characters take two."""
-    if text.isascii():
+    if text.replace("…", "").isascii():
         return len(text)
     from rich.cells import cell_len
 

@@ -5,11 +5,13 @@ Source: ``DeepSpeedConfig`` (deepspeed/runtime/config.py) and the readers it cal
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from dsguard.model.finding import Consequence
+from dsguard.model.tree import inside_value, walk
 from dsguard.schema import wording
 from dsguard.schema.block import Block, CheckedBlock, UncheckedBlock, UnknownKeys
 from dsguard.schema.problem import Place, Problem
@@ -155,15 +157,10 @@ class Judge:
 
     def _autos(self, value: Any, at: Place) -> None:
         """Every ``"auto"`` in an argument that is handed to a constructor."""
-        waiting = [(value, at)]
-        while waiting:
-            value, at = waiting.pop()
-            if value == "auto":
-                self.problems.append(wording.unfilled_auto(at, Consequence.LATE))
-            elif isinstance(value, dict):
-                waiting.extend((child, at.child(name)) for name, child in value.items())
-            elif isinstance(value, list):
-                waiting.extend((child, at.child(i)) for i, child in enumerate(value))
+        for trail, text in walk(value, inside_value):
+            if text == "auto":
+                place = reduce(Place.child, trail.tokens, at)
+                self.problems.append(wording.unfilled_auto(place, Consequence.LATE))
 
     # Blocks that DeepSpeed hands to pydantic
 
@@ -242,12 +239,12 @@ class Judge:
         self, block: type[Block], given: dict[str, Any], at: Place, faults: list[Fault]
     ) -> None:
         """Turn what pydantic refuses into problems, one for each place."""
-        named = set[str]()
+        named = set[tuple[str, ...]]()
         for fault in faults:
             place, value, shape = _find(block, given, at, fault.place)
-            if place.pointer in named:
+            if place.tokens in named:
                 continue
-            named.add(place.pointer)
+            named.add(place.tokens)
             fits = fault.sort == "range" or (
                 fault.sort == "choice" and kind_of(value) in shape.kinds
             )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
-from dsguard.schema.block import Block
+from dsguard.schema.block import Block, cached
 from dsguard.schema.keys import all_keys
 from dsguard.schema.shape import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _GENERIC = frozenset(
     {
@@ -85,23 +88,56 @@ def is_comment(key: str) -> bool:
 
 def hint(key: str, block: type[Block], dotted: str) -> Hint:
     """What may have been meant by an unknown key of the block at a dotted path."""
-    here = list(fields_of(block))
-    same = [name for name in here if _plain(name) == _plain(key)]
-    if same:
-        return Hint(tuple(same[:1]), (), False)
+    here = _fields(block)
+    same = here.plain.get(_plain(key))
+    if same is not None:
+        return Hint((same,), (), False)
     elsewhere = _parents(block.release)
     if key in elsewhere and key not in _GENERIC:
         return Hint((key,), _nearest(elsewhere[key], dotted), True)
-    from difflib import get_close_matches  # only for keys that nobody knows
-
-    close = get_close_matches(key, here, n=3, cutoff=0.75)
+    close = here.close_to(key, n=3, cutoff=0.75)
     if close:
         return Hint(tuple(close), (), False)
-    candidates = [name for name in elsewhere if name not in _GENERIC]
-    close = get_close_matches(key, candidates, n=2, cutoff=0.85)
+    close = _telling(block.release).close_to(key, n=2, cutoff=0.85)
     if close:
         return Hint(tuple(close), _nearest(elsewhere[close[0]], dotted), False)
     return Hint((), (), False)
+
+
+class _Names:
+    """Names that a key may be a slip of; ``plain`` finds one by its letters and digits."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.plain: dict[str, str] = {}
+        self._by_length: dict[int, list[str]] = {}
+        for name in names:
+            self.plain.setdefault(_plain(name), name)
+            self._by_length.setdefault(len(name), []).append(name)
+
+    def close_to(self, key: str, n: int, cutoff: float) -> list[str]:
+        """What ``difflib.get_close_matches`` finds; most names are too short or too long for it."""
+        near = [
+            name
+            for length, names in self._by_length.items()
+            if 2 * min(length, len(key)) >= cutoff * (length + len(key))
+            for name in names
+        ]
+        if not near:
+            return []
+        from difflib import get_close_matches  # only for keys that nobody knows
+
+        return get_close_matches(key, near, n, cutoff)
+
+
+@cached
+def _fields(block: type[Block]) -> _Names:
+    return _Names(fields_of(block))
+
+
+@cache
+def _telling(release: Version) -> _Names:
+    """The names of a release that say where they belong."""
+    return _Names(name for name in _parents(release) if name not in _GENERIC)
 
 
 def _plain(name: str) -> str:

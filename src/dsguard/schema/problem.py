@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from dsguard.model.finding import Consequence
-from dsguard.model.tree import join_pointer
+from dsguard.model.tree import Trail, shown_name
 
 
 class ProblemKind(str, Enum):
@@ -47,8 +47,8 @@ class ProblemKind(str, Enum):
 class Problem(Struct, frozen=True):
     """One thing DeepSpeed refuses, ignores or reads otherwise than written.
 
-    ``pointer`` (RFC 6901) uses the spelling found in the config; ``part`` says whether the
-    key or the value is at fault. ``consequence`` is ``refused`` exactly when
+    ``at`` uses the spelling found in the config; ``part`` says whether the key or the value is at
+    fault. ``consequence`` is ``refused`` exactly when
     ``DeepSpeedConfig`` raises while it reads the config, ``late`` when it reads the config
     and a later step fails. ``message`` is one sentence without a full stop. Where they
     apply: ``suggestions`` are spellings that may have been meant, best first; ``belongs`` are
@@ -59,7 +59,7 @@ class Problem(Struct, frozen=True):
     """
 
     kind: ProblemKind
-    pointer: str
+    at: Place
     part: Literal["key", "value"]
     consequence: Consequence
     message: str
@@ -70,24 +70,35 @@ class Problem(Struct, frozen=True):
     expected: str = ""
     other: str | None = None
 
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer (RFC 6901) of the place."""
+        return self.at.pointer
+
 
 class Place(Struct, frozen=True):
-    """A key's place in the config: as a JSON pointer and, for messages, as a dotted path.
+    """A key's place in the config."""
 
-    The whole config is ``Place("", "")``.
-    """
-
-    pointer: str
-    dotted: str
+    trail: Trail
 
     def child(self, key: str | int) -> Place:
         """The place of a key or list item inside this one."""
-        name = str(key)
-        if not (name.isascii() and name.isidentifier()) and not re.fullmatch(r"[\w#/$-]+", name):
-            # a dot, a space, a line end: the path stays readable
-            name = json.dumps(name)
-        dotted = f"{self.dotted}.{name}" if self.dotted else name
-        return Place(join_pointer(self.pointer, key), dotted)
+        return Place(Trail(self.trail, key))
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The keys and indices on the way to it."""
+        return self.trail.tokens
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer; made anew each time, as it repeats every key on its way."""
+        return self.trail.pointer
+
+    @property
+    def dotted(self) -> str:
+        """The dotted path, for messages; empty for the whole config."""
+        return ".".join(map(_readable, self.tokens))
 
     @property
     def parent(self) -> str:
@@ -95,7 +106,13 @@ class Place(Struct, frozen=True):
         return self.dotted.rpartition(".")[0] or "the config"
 
 
-ROOT = Place("", "")
+ROOT = Place(Trail(None, ""))
+
+
+def _readable(key: str) -> str:
+    if (key.isascii() and key.isidentifier()) or re.fullmatch(r"[\w#/$-]+", key):
+        return shown_name(key)
+    return json.dumps(shown_name(key))  # a dot, a space, a line end: the path stays readable
 
 
 def show(value: Any, limit: int = 60) -> str:

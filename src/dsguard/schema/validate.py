@@ -9,14 +9,13 @@ from typing import Any
 
 from packaging.version import Version
 
-from dsguard.model.tree import split_pointer
 from dsguard.schema.compiling import compiles
 from dsguard.schema.config import Config
 from dsguard.schema.effect import without_effect
 from dsguard.schema.failing import fails_together
 from dsguard.schema.folding import folds_experts
 from dsguard.schema.judge import Judge
-from dsguard.schema.problem import ROOT, Problem
+from dsguard.schema.problem import ROOT, Place, Problem
 from dsguard.schema.releases import as_of
 from dsguard.schema.template import judged_as_template
 from dsguard.schema.together import refused_together
@@ -39,17 +38,30 @@ def validate(value: dict[str, Any], target: Version) -> list[Problem]:
     for across in _ACROSS_BLOCKS:
         judge.problems.extend(across(whole))
     problems = judged_as_template(value, judge.problems)
-    return sorted(problems, key=lambda p: (_position(value, p.pointer), p.part != "key"))
+    order = _Order(value)
+    return sorted(problems, key=lambda p: (order.position(p.at), p.part != "key"))
 
 
-def _position(value: Any, pointer: str) -> tuple[int, ...]:
-    """Where a pointer stands in the order of the config: the number of each member on the way."""
-    position = []
-    for token in split_pointer(pointer):
-        if isinstance(value, dict) and token in value:
-            position.append(list(value).index(token))
-            value = value[token]
-        elif isinstance(value, list):
-            position.append(int(token))
-            value = value[int(token)]
-    return tuple(position)
+class _Order:
+    """The order of a config; the members of an object are numbered once for all its problems."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        self._value = value
+        self._numbers: dict[int, dict[str, int]] = {}
+
+    def position(self, at: Place) -> tuple[int, ...]:
+        """The number of each member on the way to a place."""
+        position = []
+        value: Any = self._value
+        for token in at.tokens:
+            if isinstance(value, dict) and token in value:
+                numbers = self._numbers.get(id(value))
+                if numbers is None:
+                    numbers = {key: number for number, key in enumerate(value)}
+                    self._numbers[id(value)] = numbers
+                position.append(numbers[token])
+                value = value[token]
+            elif isinstance(value, list):
+                position.append(int(token))
+                value = value[int(token)]
+        return tuple(position)

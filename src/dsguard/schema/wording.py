@@ -35,7 +35,7 @@ def wrong_value(
     """A value of a type that is not taken or, by ``kind``, one out of range."""
     fate = _WHAT_HAPPENS[consequence]
     message = f"{at.dotted} is {show(value)} but must be {expected}; {fate}"
-    return Problem(kind, at.pointer, "value", consequence, message, value, expected=expected)
+    return Problem(kind, at, "value", consequence, message, value, expected=expected)
 
 
 def out_of_range(
@@ -52,7 +52,7 @@ def not_a_boolean(at: Place, value: Any) -> Problem:
     what = f"the string {show(value)}" if isinstance(value, str) else show(value)
     return Problem(
         ProblemKind.MISTYPED_VALUE,
-        at.pointer,
+        at,
         "value",
         Consequence.NOTE if harmless else Consequence.DIFFERS,
         f"{at.dotted} is {what}, not true or false; DeepSpeed does not convert it here and "
@@ -88,7 +88,7 @@ def auto_counts_as_true(at: Place) -> Problem:
 def _auto(at: Place, consequence: Consequence, fate: str, expected: str) -> Problem:
     return Problem(
         ProblemKind.UNFILLED_AUTO,
-        at.pointer,
+        at,
         "value",
         consequence,
         f'{at.dotted} is "auto"; {fate}',
@@ -127,7 +127,7 @@ def unknown_key(
         said = f"{at.dotted} is not a key {known}; {fate}"
     return Problem(
         ProblemKind.MISPLACED_KEY if misplaced else ProblemKind.UNKNOWN_KEY,
-        at.pointer,
+        at,
         "key",
         consequence,
         said,
@@ -157,7 +157,7 @@ def removed_key(
         fate = f"DeepSpeed {target} ignores it"
     return Problem(
         ProblemKind.REMOVED_KEY,
-        at.pointer,
+        at,
         "key",
         consequence,
         f"{at.dotted} was removed in DeepSpeed {removed_in}; {fate}",
@@ -173,7 +173,7 @@ def too_new_key(
     fate = "refuses" if consequence is Consequence.REFUSED else "ignores"
     return Problem(
         ProblemKind.TOO_NEW_KEY,
-        at.pointer,
+        at,
         "key",
         consequence,
         f"{at.dotted} exists since DeepSpeed {since}; DeepSpeed {target} does not know it and "
@@ -197,7 +197,7 @@ def deprecated_key(
     }
     return Problem(
         ProblemKind.DEPRECATED_KEY,
-        at.pointer,
+        at,
         "key",
         consequence,
         f"{at.dotted} is deprecated; {fate or fates[consequence]}",
@@ -212,7 +212,7 @@ def conflict(
     """Two keys that say the same thing; ``at`` is the one that should go."""
     return Problem(
         ProblemKind.CONFLICTING_KEYS,
-        at.pointer,
+        at,
         "key",
         consequence,
         f"{at.dotted} and {other.dotted} are the same setting; {fate}",
@@ -230,7 +230,7 @@ def placeholder(at: Place, value: str, count: int, *, refused: bool) -> Problem:
     rest = "the value it stands for is" if count == 1 else f"this and {count - 1} more are"
     return Problem(
         ProblemKind.PLACEHOLDER,
-        at.pointer,
+        at,
         "value",
         Consequence.REFUSED if refused else Consequence.NOTE,
         f"{at.dotted} is {show(value)}, a placeholder, so this file is a template; {rest} not "
@@ -243,7 +243,7 @@ def combination(at: Place, value: Any, other: Place | None, message: str) -> Pro
     """Values that DeepSpeed refuses together when it reads the config."""
     return Problem(
         ProblemKind.REFUSED_COMBINATION,
-        at.pointer,
+        at,
         "value",
         Consequence.REFUSED,
         f"{message}; DeepSpeed stops when it reads the config",
@@ -259,7 +259,7 @@ def failing(at: Place, value: Any, other: Place | None, message: str, stops: str
     """
     return Problem(
         ProblemKind.FAILING_COMBINATION,
-        at.pointer,
+        at,
         _part(value),
         Consequence.LATE,
         f"{message}; {stops} stops",
@@ -278,7 +278,7 @@ def unused(
     """A value that is fine and does nothing, as ``message`` says."""
     return Problem(
         ProblemKind.UNUSED_SETTING,
-        at.pointer,
+        at,
         _part(value),
         consequence,
         message,

@@ -32,6 +32,7 @@ from dsguard.cli.project import (
 from dsguard.cli.read_files import files_read
 from dsguard.model.report import Report
 from dsguard.model.source import Source
+from dsguard.pairing import check_all
 from dsguard.policy import make_report
 from dsguard.reading.errors import ReadError
 from dsguard.reading.load import load_path
@@ -211,7 +212,7 @@ def _checked(
     refuse_to_replace(
         path, files_read(configs or (), inputs, failures, project), option="--baseline"
     )
-    report = make_report([item.check() for item in inputs], policy, failures)
+    report = make_report(check_all(inputs), policy, failures)
     if not report.complete:
         typer.echo(render_concise(Report((), report.failures), unicode=False), err=True, nl=False)
         complain("the answer is incomplete, so nothing is written")

@@ -21,7 +21,7 @@ from dsguard.cli.reporting import complete_format, outputs_of, refuse_to_write, 
 from dsguard.model.finding import Finding, Severity
 from dsguard.model.report import Check, Failure, Report
 from dsguard.model.source import Source
-from dsguard.pairing import Input
+from dsguard.pairing import Input, check_all
 from dsguard.policy import make_report
 from dsguard.render.concise import render_concise
 from dsguard.render.stream import ColorChoice
@@ -204,12 +204,12 @@ def _text_through(inputs: Sequence[Input], fixed: Sequence[FixedConfig]) -> str 
 
 def _check_all(inputs: Sequence[Input]) -> list[Check]:
     if len(inputs) < _MANY or not sys.stderr.isatty():
-        return [item.check() for item in inputs]
+        return check_all(inputs)
     from rich.console import Console
     from rich.progress import track
 
     progress = Console(stderr=True)
-    return [item.check() for item in track(inputs, "Checking", console=progress, transient=True)]
+    return check_all(track(inputs, "Checking", console=progress, transient=True))
 
 
 def exit_code(report: Report, fail_on: FailOn) -> int:

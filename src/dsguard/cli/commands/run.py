@@ -32,6 +32,7 @@ from dsguard.cli.ranks import Seat, seat_of
 from dsguard.cli.read_files import files_read
 from dsguard.facts.contract import VARIABLE
 from dsguard.model.fact import Origin, OriginKind
+from dsguard.pairing import check_all
 from dsguard.policy import Policy, make_report
 from dsguard.reading.load import open_without_waiting
 from dsguard.render.characters import visible
@@ -211,7 +212,7 @@ def _judge(
 ) -> _Judged:
     names = [config] if config is not None else []
     inputs, failures = collect(names, launch.command(), settings)
-    checks = [item.check() for item in inputs]
+    checks = check_all(inputs)
     report = make_report(checks, policy, failures)
     look = look_of(sys.stderr, os.environ, color)
     text = ""

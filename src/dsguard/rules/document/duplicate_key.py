@@ -8,7 +8,15 @@ from dsguard.model.fact import Origin, OriginKind
 from dsguard.model.finding import Because, Consequence, Finding, Fix, Safety, Severity
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
-from dsguard.model.tree import Document, Member, Node, Object, join_pointer, same_value
+from dsguard.model.tree import (
+    Document,
+    Member,
+    Node,
+    Object,
+    join_pointer,
+    same_value,
+    shown_name,
+)
 from dsguard.reading.editing import remove_member
 from dsguard.rules.conditions import Repeats, Weighs
 
@@ -43,16 +51,16 @@ def duplicate_key(case: Case, report: Reporter) -> Iterator[Finding]:
         alike: dict[str, bool] | None = None
         for first, again in node.duplicates():
             alike = _alike(node) if alike is None else alike
-            pointer = join_pointer(trail.pointer, again.key)
+            pointer, name = join_pointer(trail.pointer, again.key), shown_name(again.key)
             line, _ = document.source.position(first.key_span.start)
             before = Location(document.source, first.node.span, pointer)
             yield report(
                 Location(document.source, again.key_span, pointer),
-                f"{again.key} is already written on line {line}; {outcome}",
+                f"{name} is already written on line {line}; {outcome}",
                 Consequence.REFUSED if refused else Consequence.DIFFERS,
-                because=(Because(again.key, first.node.value, Origin(OriginKind.CONFIG, before)),),
+                because=(Because(name, first.node.value, Origin(OriginKind.CONFIG, before)),),
                 fix=_without(document, node, again) if alike[again.key] else None,
-                help=f"keep one {again.key}",
+                help=f"keep one {name}",
             )
 
 

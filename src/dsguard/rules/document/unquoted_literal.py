@@ -10,7 +10,7 @@ from dsguard.model.finding import Consequence, Edit, Finding, Fix, Safety, Sever
 from dsguard.model.placeholder import is_placeholder
 from dsguard.model.rule import Reporter, rule
 from dsguard.model.source import Location
-from dsguard.model.tree import Scalar
+from dsguard.model.tree import Scalar, shown_name
 from dsguard.rules.conditions import Deviates, Weighs
 from dsguard.schema.problem import ProblemKind
 
@@ -39,7 +39,7 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report bare strings that swallowed a comma or comment, or that look like a literal."""
     if case.document is None or (case.front_end is not None and case.front_end.strict_json):
         return  # a strict reader stops at a string without quotes; not-strict-json says it
-    judged = {problem.pointer for problem in case.problems}
+    judged = {problem.at.tokens for problem in case.problems}
     # The placeholders of a template are one problem, which stands at the first of them.
     template = any(problem.kind is ProblemKind.PLACEHOLDER for problem in case.problems)
     for trail, scalar in case.document.nodes():
@@ -52,10 +52,9 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
             continue
         if not what and template and is_placeholder(text):
             continue  # unfilled-template tells of it; the number that comes there needs no quotes
-        pointer = trail.pointer
         fix = None
         help = "write the number as JSON does"
-        if not what and (template or pointer in judged) and _PLACEHOLDER.fullmatch(core):
+        if not what and _PLACEHOLDER.fullmatch(core) and (template or trail.tokens in judged):
             help = "if a script fills in this place, check the file that it writes"
         elif meant is not None:
             # "True" alone counts as true wherever DeepSpeed looks, so writing true changes nothing.
@@ -66,9 +65,9 @@ def unquoted_literal(case: Case, report: Reporter) -> Iterator[Finding]:
                 (Edit(scalar.span.start, scalar.span.end, meant + text[len(core) :]),),
             )
         yield report(
-            Location(case.document.source, scalar.span, pointer),
-            f'this is the string "{text}"{what}: HJSON reads a value without quotes to the end of '
-            "the line",
+            Location(case.document.source, scalar.span, trail.pointer),
+            f'this is the string "{shown_name(text)}"{what}: HJSON reads a value without quotes to '
+            "the end of the line",
             Consequence.DIFFERS,
             fix=fix,
             help="" if fix else help,

@@ -14,6 +14,7 @@ from dsguard.facts.optimizer_class import built
 from dsguard.model.fact import Known
 from dsguard.model.finding import Because, Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.model.tree import shown_name
 from dsguard.rules.conditions import Written
 from dsguard.rules.optimizer._blocks import (
     did_you_mean,
@@ -65,8 +66,8 @@ def unknown_optimizer_parameter(case: Case, report: Reporter) -> Iterator[Findin
         at = optimizer.at(name, "key")
         yield report(
             at,
-            f"{optimizer.type} is built as {what.name}, which takes no parameter {name}; "
-            "deepspeed.initialize stops with TypeError",
+            f"{optimizer.type} is built as {what.name}, which takes no parameter "
+            f"{shown_name(name)}; deepspeed.initialize stops with TypeError",
             Consequence.LATE,
             severity=severity_of_unknown_name(case),
             confidence=trust_in_blocks(case),
@@ -83,7 +84,7 @@ def _dropped(case: Case, report: Reporter, optimizer: Block) -> Iterator[Finding
         guesses = tuple(n for n in meant(name, MUON_READS) if n not in optimizer.params)
         yield report(
             optimizer.at(name, "key"),
-            f"Muon takes no parameter {name}, and DeepSpeed drops it without a word",
+            f"Muon takes no parameter {shown_name(name)}, and DeepSpeed drops it without a word",
             Consequence.IGNORED,
             severity=Severity.WARNING,
             confidence=trust_in_blocks(case),

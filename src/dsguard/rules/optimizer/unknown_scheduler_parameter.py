@@ -12,6 +12,7 @@ from packaging.version import Version
 from dsguard.facts.blocks import block, trust_in_blocks
 from dsguard.model.finding import Consequence, Finding, Severity
 from dsguard.model.rule import Reporter, rule
+from dsguard.model.tree import shown_name
 from dsguard.rules.conditions import Written
 from dsguard.rules.optimizer._blocks import (
     did_you_mean,
@@ -51,8 +52,8 @@ def unknown_scheduler_parameter(case: Case, report: Reporter) -> Iterator[Findin
         at = scheduler.at(name, "key")
         yield report(
             at,
-            f"{scheduler.type} takes no parameter {name}; deepspeed.initialize stops with "
-            "TypeError",
+            f"{scheduler.type} takes no parameter {shown_name(name)}; deepspeed.initialize stops "
+            "with TypeError",
             Consequence.LATE,
             severity=severity_of_unknown_name(case),
             confidence=trust_in_blocks(case),

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 )
 def deprecated_key(case: Case, report: Reporter) -> Iterator[Finding]:
     """Report deprecated keys with their replacement."""
-    conflicting = {p.pointer for p in case.problems if p.kind is ProblemKind.CONFLICTING_KEYS}
+    conflicting = {p.at.tokens for p in case.problems if p.kind is ProblemKind.CONFLICTING_KEYS}
     for problem in case.problems:
         # Beside its replacement the key is refused, which conflicting-keys says.
-        if problem.kind is not ProblemKind.DEPRECATED_KEY or problem.pointer in conflicting:
+        if problem.kind is not ProblemKind.DEPRECATED_KEY or problem.at.tokens in conflicting:
             continue
         if problem.pointer == "/bfloat16" and _is_put_aside(case):
             continue
