@@ -171,3 +171,20 @@ def test_the_exit_code(tmp_path: Path, dsguard: Dsguard) -> None:
     outcome = dsguard("check ds_config.json", tmp_path)
     assert "there is more than can be told of duplicate-key" in outcome.out
     assert "the answer is incomplete" in outcome.out
+
+
+def test_a_file_with_more_than_can_be_told_is_not_fixed(
+    tmp_path: Path, dsguard: Dsguard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The few that are told would be fixed one pass at a time, each as long as a check."""
+    text = '{"train_batch_size": 8, "fp16": {"a": 1, "a": 1, "a": 1}}'
+    config = tmp_path / "ds_config.json"
+    config.write_text(text)
+    monkeypatch.setattr(checking, "MOST_FINDINGS", 1)
+    outcome = dsguard("check ds_config.json --fix", tmp_path)
+    assert outcome.code == 3
+    assert "it is left alone" in outcome.out
+    assert config.read_text() == text
+    monkeypatch.setattr(checking, "MOST_FINDINGS", 2)
+    dsguard("check ds_config.json --fix", tmp_path)
+    assert config.read_text() != text

@@ -69,7 +69,8 @@ def fix_inputs(
 ) -> tuple[list[FixedConfig], list[Failure]]:
     """The configs that the fixes of some checks change, nothing of it written yet.
 
-    A config that several pairs share is fixed once, until none of its checks offers a fix.
+    A config that several pairs share is fixed once, until none of its checks offers a fix; one
+    with more findings than can be told is not fixed.
     """
     fixed: list[FixedConfig] = []
     failures: list[Failure] = []
@@ -83,6 +84,11 @@ def fix_inputs(
         shown = next((one for one in group if one.path and not one.path.is_symlink()), group[0])
         first = shown.config
         assert isinstance(first, Source)
+        if any(report.checks[index].untold for index in places):
+            # Each pass would check all of it to fix the few that are told.
+            message = "it is left alone: more is wrong with it than can be told"
+            failures.append(Failure(first.name, message, "mend some of it by hand"))
+            continue
 
         def find(source: Source, group: Sequence[Input] = group) -> Iterable[Finding]:
             again = check_all(replace(one, config=source) for one in group)
