@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from dsguard.model.tree import Document
     from dsguard.script.script import Script
 
-MOST_FINDINGS = 20_000
+MOST_FINDINGS = 50_000
 """Findings of all the checks of one call; what they find beyond them is not told."""
 
-MOST_CHARACTERS = 16 << 20
+MOST_CHARACTERS = 32 << 20
 """Characters that the findings of all the checks of one call take."""
 
 STDIN = "<stdin>"
