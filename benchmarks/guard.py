@@ -2,9 +2,10 @@
 
     python benchmarks/guard.py [0|1|2|3|ddp]
 
-One process, one engine of that ZeRO stage, or a model under DDP: blocks of windows with the
-guard and without it in turn, so that a busy machine slows both; with the guard after its first
-windows, in which it looks closer. A micro-step is the median of those at its place in the window.
+One process, two engines of that ZeRO stage, or two models under DDP: windows of one with the
+guard and of the other without it in turn, then the other way round, so that a busy machine slows
+both; with the guard after its first windows, in which it looks closer. What the guard adds is the
+median of the differences between a micro-step and the other's that follows or precedes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeAlias
 
@@ -32,8 +33,8 @@ from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 from dsguard.runtime.outputs import GradientCalls
 
 ACCUMULATION = 4
-BLOCK = 10
-BLOCKS, BLOCKS_LARGE = 150, 5
+PAIRS, ROUNDS = 150, 6
+WINDOWS, WINDOWS_LARGE = 1500, 50
 WARM_UP = 6
 Spent: TypeAlias = "defaultdict[Any, list[int]]"
 
@@ -152,30 +153,56 @@ def run(
                 spent[place].append(time.perf_counter_ns() - start)
 
 
-def typical(spent: Spent) -> float:
+def typical(spent: Mapping[Any, list[int]]) -> float:
     """A micro-step in µs."""
     return statistics.mean(statistics.median(times) for times in spent.values()) / 1e3
 
 
 def compare(
-    trained: Engine | DataParallel,
+    pair: Sequence[Engine | DataParallel],
     batch: torch.Tensor,
-    blocks: int,
-    watched: Callable[[], AbstractContextManager[Any]],
+    watch: Callable[[Any], AbstractContextManager[Any]],
 ) -> tuple[float, float]:
     """A micro-step by itself, and what it takes more where it is watched, in µs."""
-    run(trained, batch, WARM_UP)
-    bare, guarded = defaultdict(list), defaultdict(list)
-    for _ in range(blocks):
-        with watched():
-            run(trained, batch, WARM_UP)
-            run(trained, batch, BLOCK, guarded)
-        run(trained, batch, 1)
-        run(trained, batch, BLOCK, bare)
-    return typical(bare), typical(guarded) - typical(bare)
+    bare: Spent = defaultdict(list)
+    added = []
+    for trained in pair:
+        run(trained, batch, WARM_UP)
+    for turn in range(ROUNDS):
+        watched, other = pair[turn % 2], pair[1 - turn % 2]
+        more: Spent = defaultdict(list)
+        alone: Spent = defaultdict(list)
+        with watch(watched):
+            run(watched, batch, WARM_UP)
+            for number in range(PAIRS):
+                both = [(watched, more), (other, alone)]
+                for trained, spent in both if number % 2 else reversed(both):
+                    run(trained, batch, 1, spent)
+        differences = {
+            place: [one - two for one, two in zip(more[place], times, strict=True)]
+            for place, times in alone.items()
+        }
+        added.append(typical(differences))
+        for place, times in alone.items():
+            bare[place] += times
+    return typical(bare), statistics.mean(added)
 
 
-def breakdown(trained: Engine | DataParallel, batch: torch.Tensor, blocks: int) -> dict[str, float]:
+def empty_call() -> float:
+    """A call of a Python function that does nothing, in ns: how fast this machine is now."""
+    calls = 100_000
+    times = []
+    for _ in range(20):
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            nothing()
+        times.append((time.perf_counter_ns() - start) / calls)
+    return statistics.median(times)
+
+
+def breakdown(
+    trained: Engine | DataParallel, batch: torch.Tensor, windows: int
+) -> dict[str, float]:
     """µs a micro-step in each hook, with the clock's time."""
     spent: Spent = defaultdict(list)
     now = [0]
@@ -193,7 +220,6 @@ def breakdown(trained: Engine | DataParallel, batch: torch.Tensor, blocks: int) 
     kept = {method: getattr(trained.hooks, method) for _, method in trained.names}
     for name, method in trained.names:
         setattr(trained.hooks, method, timed(name, kept[method]))
-    windows = blocks * BLOCK
     try:
         with trained.guarded():
             run(trained, batch, WARM_UP)
@@ -216,24 +242,29 @@ def main() -> None:
     )
     torch.manual_seed(0)
     batch, wide = torch.randn(8, 8), torch.randn(128, 512)
-    small, large = made(kind, batch, 2), made(kind, wide, 12)
+    pair = [made(kind, batch, 2) for _ in range(2)]
+    small, large = pair[0], made(kind, wide, 12)
+    call = empty_call()
     title = "guard, DDP" if kind == "ddp" else f"guard, ZeRO-{kind}"
-    table = Table("a micro-step of the tiny model", "bare, µs", "more, µs", "ratio", title=title)
-    watched = [("guard", small.guarded)]
+    titles = ("a micro-step of the tiny model", "bare, µs", "more, µs", "ratio", "empty calls")
+    table = Table(*titles, title=title, caption=f"an empty call of Python takes {call:.0f} ns")
+    ways: list[tuple[str, Any]] = [("guard", lambda trained: trained.guarded())]
     if isinstance(small, DataParallel):
-        watched.append(("empty hooks", small.hooked))
-    for name, attach in watched:
-        bare, added = compare(small, batch, BLOCKS, attach)
-        table.add_row(name, f"{bare:.0f}", f"{added:.1f}", f"{1 + added / bare:.4f}")
+        ways.append(("empty hooks", lambda trained: trained.hooked()))
+    for name, watch in ways:
+        bare, added = compare(pair, batch, watch)
+        words = (f"{bare:.0f}", f"{added:.1f}", f"{1 + added / bare:.4f}")
+        table.add_row(name, *words, f"{added * 1e3 / call:.0f}")
     # In a long micro-step the difference of two times drowns in their noise.
     hooks = Table("hook", "tiny model, µs", "larger model, µs", title="where")
-    spent, spent_large = breakdown(small, batch, BLOCKS), breakdown(large, wide, BLOCKS_LARGE)
+    spent = breakdown(small, batch, WINDOWS)
+    spent_large = breakdown(large, wide, WINDOWS_LARGE)
     for name, cost in spent.items():
         hooks.add_row(name, f"{cost:.2f}", f"{spent_large[name]:.2f}")
     together, together_large = sum(spent.values()), sum(spent_large.values())
     hooks.add_row("together", f"{together:.2f}", f"{together_large:.2f}")
     took: Spent = defaultdict(list)
-    run(large, wide, BLOCK, took)
+    run(large, wide, WINDOWS_LARGE // 5, took)
     hooks.add_row("of a micro-step", "", f"{together_large / typical(took):.4f}")
     Console().print(table, hooks)
 
