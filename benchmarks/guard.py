@@ -29,7 +29,6 @@ from rich.table import Table
 
 from dsguard import Guard, guard
 from dsguard.runtime.engines.data_parallel_hooks import DataParallelHooks
-from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks
 from dsguard.runtime.outputs import GradientCalls
 
 ACCUMULATION = 4
@@ -42,17 +41,7 @@ Spent: TypeAlias = "defaultdict[Any, list[int]]"
 class Engine:
     """A model of linear layers under DeepSpeed."""
 
-    hooks: type = DeepSpeedHooks
-    names = (
-        ("forward: what goes in", "_before_forward"),
-        ("forward: what comes out", "_after_forward"),
-        ("backward", "_before_backward"),
-        ("a gradient", "_output_gradient"),
-        ("step: before", "_before_step"),
-        ("step: after", "_after_step"),
-        ("optimizer step: before", "_before_model_step"),
-        ("optimizer step: after", "_after_model_step"),
-    )
+    calls = ("forward", "backward", "step", "_take_model_step", "zero_grad")
 
     def __init__(self, stage: int, batch: torch.Tensor, layers: int) -> None:
         import deepspeed
@@ -73,6 +62,42 @@ class Engine:
         """A guard on it."""
         return guard(self.engine, on_violation="record")
 
+    @contextmanager
+    def timed(self, spent: Spent, now: list[int]) -> Iterator[None]:
+        """A guard on it; what its wrappers take around the engine's own methods goes to spent."""
+        kind, inside = type(self.engine), [0]
+
+        def timer(name: str, call: Callable[..., Any], *, within: bool) -> Callable[..., Any]:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                before, start = inside[0], time.perf_counter_ns()
+                inside[0] = 0
+                try:
+                    return call(*args, **kwargs)
+                finally:
+                    took = time.perf_counter_ns() - start
+                    if within:
+                        inside[0] = before + took
+                    else:
+                        spent[name, now[0]].append(took - inside[0])
+                        inside[0] = before
+
+            return wrapper
+
+        kept = {name: getattr(kind, name) for name in self.calls}
+        for name, call in kept.items():
+            setattr(kind, name, timer(name, call, within=True))
+        try:
+            with self.guarded():
+                for name in self.calls:
+                    wrapper = vars(self.engine)[name]
+                    setattr(self.engine, name, timer(name, wrapper, within=False))
+                yield
+                for name in self.calls:
+                    delattr(self.engine, name)
+        finally:
+            for name, call in kept.items():
+                setattr(kind, name, call)
+
     def micro_step(self, batch: torch.Tensor, last: bool) -> None:
         """One micro-batch; the engine itself knows which is the last of a window."""
         self.engine.backward(self.engine(batch).square().mean())
@@ -82,7 +107,6 @@ class Engine:
 class DataParallel:
     """The same model under ``DistributedDataParallel``."""
 
-    hooks: type = DataParallelHooks
     names = (
         ("forward", "_see_forward"),
         ("a gradient", "_see_gradient"),
@@ -100,6 +124,30 @@ class DataParallel:
         """A guard on it."""
         asked = {"gradient_accumulation_steps": ACCUMULATION, "micro_batch_size": self.samples}
         return guard(self.model, optimizer=self.optimizer, expect=asked, on_violation="record")
+
+    @contextmanager
+    def timed(self, spent: Spent, now: list[int]) -> Iterator[None]:
+        """A guard on it; what its hooks take goes to spent."""
+
+        def timer(name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
+            def wrapper(*args: Any) -> Any:
+                start = time.perf_counter_ns()
+                try:
+                    return hook(*args)
+                finally:
+                    spent[name, now[0]].append(time.perf_counter_ns() - start)
+
+            return wrapper
+
+        kept = {method: getattr(DataParallelHooks, method) for _, method in self.names}
+        for name, method in self.names:
+            setattr(DataParallelHooks, method, timer(name, kept[method]))
+        try:
+            with self.guarded():
+                yield
+        finally:
+            for method, hook in kept.items():
+                setattr(DataParallelHooks, method, hook)
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -206,28 +254,10 @@ def breakdown(
     """µs a micro-step in each hook, with the clock's time."""
     spent: Spent = defaultdict(list)
     now = [0]
-
-    def timed(name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(*args: Any) -> Any:
-            start = time.perf_counter_ns()
-            try:
-                return hook(*args)
-            finally:
-                spent[name, now[0]].append(time.perf_counter_ns() - start)
-
-        return wrapper
-
-    kept = {method: getattr(trained.hooks, method) for _, method in trained.names}
-    for name, method in trained.names:
-        setattr(trained.hooks, method, timed(name, kept[method]))
-    try:
-        with trained.guarded():
-            run(trained, batch, WARM_UP)
-            spent.clear()
-            run(trained, batch, windows, at=lambda place: now.__setitem__(0, place))
-    finally:
-        for method, hook in kept.items():
-            setattr(trained.hooks, method, hook)
+    with trained.timed(spent, now):
+        run(trained, batch, WARM_UP)
+        spent.clear()
+        run(trained, batch, windows, at=lambda place: now.__setitem__(0, place))
     costs: dict[str, float] = defaultdict(float)
     for (name, _), times in spent.items():
         costs[name] += statistics.median(times) * len(times) / windows / ACCUMULATION / 1e3

@@ -96,7 +96,7 @@ class Engine(Protocol):
         """Why it cannot be seen whether gradients are synchronised; empty where it can."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Run:
     """The state that rules read."""
 

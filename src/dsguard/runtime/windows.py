@@ -7,6 +7,7 @@ rules: an adapter tells it what happened, and rules read what it counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
@@ -71,6 +72,7 @@ _Tokens: TypeAlias = tuple[int | None, int | None]
 _Before: TypeAlias = tuple[int, int, bool, int | None, _Tokens | None]
 
 
+@dataclass(eq=False, slots=True)
 class Windows:
     """Counts of one run on this rank; see :class:`Window` for the units.
 
@@ -80,51 +82,50 @@ class Windows:
     of the window are unknown.
     """
 
-    def __init__(self) -> None:
-        self.micro_batches = 0
-        self.optimizer_steps = 0
-        self.skipped_steps = 0
-        self.skipped_in_a_row = 0
-        self.sizes = Histogram()
-        self.samples = Histogram()
-        self.batches: set[int] = set()
-        """Sizes that batches of training forwards had, the first 64 different ones."""
-        self.alike_batches = 0
-        """Training forwards in a row, the last one included, with a batch of the same size."""
-        self.open = 0
-        """Backward passes since the last optimizer step."""
-        self.since_step = 0
-        """Backward passes since the last call of ``engine.step()``."""
-        self.forwards_since_step = 0
-        """Training forwards since the last call of ``engine.step()``."""
-        self.forwards = 0
-        """Calls of the engine's forward since the last optimizer step, evaluation included."""
-        self.unsynchronised = 0
-        self.unsynchronised_since_step = 0
-        self.synchronised_last = True
-        """Whether the last backward pass has synchronised the gradients."""
-        self.expected: int | None = 1
-        """The accumulation that held when the open window was opened."""
-        self._samples: int | None = 0
-        """Of the training forwards of the open window."""
-        self._tokens: _Tokens | None = None
-        self._trained_samples: int | None = 0
-        """Of those that a backward pass has followed."""
-        self._trained_tokens: _Tokens | None = None
-        self._known = True
-        """Whether every one that a backward pass has followed was trained on."""
-        self._pending = 0
-        """Training forwards that no backward pass has followed yet."""
-        self._usual = 1
-        """Training forwards before the last backward pass that had any."""
-        self._before: _Before | None = None
-        """What the last backward pass has found, in case that it fails."""
-        self._joined = 1
-        """Forwards that the last backward pass is known to have gone through."""
-        self._failed = False
-        self._last_size = 0
-        self._alike = 0
-        self._last_batch: int | None = None
+    micro_batches: int = 0
+    optimizer_steps: int = 0
+    skipped_steps: int = 0
+    skipped_in_a_row: int = 0
+    sizes: Histogram = field(default_factory=Histogram)
+    samples: Histogram = field(default_factory=Histogram)
+    batches: set[int] = field(default_factory=set)
+    """Sizes that batches of training forwards had, the first 64 different ones."""
+    alike_batches: int = 0
+    """Training forwards in a row, the last one included, with a batch of the same size."""
+    open: int = 0
+    """Backward passes since the last optimizer step."""
+    since_step: int = 0
+    """Backward passes since the last call of ``engine.step()``."""
+    forwards_since_step: int = 0
+    """Training forwards since the last call of ``engine.step()``."""
+    forwards: int = 0
+    """Calls of the engine's forward since the last optimizer step, evaluation included."""
+    unsynchronised: int = 0
+    unsynchronised_since_step: int = 0
+    synchronised_last: bool = True
+    """Whether the last backward pass has synchronised the gradients."""
+    expected: int | None = 1
+    """The accumulation that held when the open window was opened."""
+    _samples: int | None = 0
+    """Of the training forwards of the open window."""
+    _tokens: _Tokens | None = None
+    _trained_samples: int | None = 0
+    """Of those that a backward pass has followed."""
+    _trained_tokens: _Tokens | None = None
+    _known: bool = True
+    """Whether every one that a backward pass has followed was trained on."""
+    _pending: int = 0
+    """Training forwards that no backward pass has followed yet."""
+    _usual: int = 1
+    """Training forwards before the last backward pass that had any."""
+    _before: _Before | None = None
+    """What the last backward pass has found, in case that it fails."""
+    _joined: int = 1
+    """Forwards that the last backward pass is known to have gone through."""
+    _failed: bool = False
+    _last_size: int = 0
+    _alike: int = 0
+    _last_batch: int | None = None
 
     def forward(self, size: int | None) -> None:
         """A training forward of this many samples (None: the batch does not show it)."""

@@ -80,6 +80,8 @@ class DeepSpeedHooks:
         self._had_gradient = False
         self._micro_batch: int | None = None
         """What the engine has said last; it is asked again where a batch has another size."""
+        self._ordinary: tuple[int, ...] = ()
+        """How the shapes of an ordinary batch begin; empty where each micro-batch is looked at."""
         self._epochs = 0
         self._schedule = Schedule(engine.lr_scheduler)
         self._watched = _first_trainable(engine)
@@ -88,7 +90,7 @@ class DeepSpeedHooks:
     def _attach(self, engine: Any) -> None:
         import torch
 
-        self._is_grad_enabled = torch.is_grad_enabled
+        self._is_grad_enabled, self._tensor = torch.is_grad_enabled, torch.Tensor
         wrap, replace = self._tap.patches.wrap, self._tap.patches.replace
         replace(engine, "_take_model_step", self._model_step)
         replace(engine, "zero_grad", self._zero_grad("engine", "engine.zero_grad()"))
@@ -131,26 +133,38 @@ class DeepSpeedHooks:
 
     # Forward
 
-    # What every micro-batch calls contains its hooks itself, and the hooks read the engine
-    # themselves: on a small model a call costs more than what is done in it.
+    # What every micro-batch calls contains its hooks itself, and counts an ordinary micro-batch
+    # on the spot: on a small model a call costs more than what is done in it, and so does each
+    # object that is looked at, because a step leaves little of the guard in the caches.
 
     def _forward(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch = patch.function, patch.owner, self._watch
-        is_compiling, windows = self._is_compiling, self._windows
+        function, owner, watch, windows = patch.function, patch.owner, self._watch, self._windows
+        is_compiling, is_grad_enabled = self._is_compiling, self._is_grad_enabled
+        tensor = self._tensor
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
             if is_compiling() or watch.stopped:
                 return function(engine, *args, **kwargs)
-            followed, before = False, windows.forwards_since_step
+            counted = followed = False
             try:
-                followed = self._before_forward(engine, args, kwargs)
+                start = self._ordinary
+                if start and args and not kwargs and not self._engine_backward:
+                    for part in args:
+                        if type(part) is not tensor or part.shape[:1] != start:
+                            break
+                    else:
+                        counted = is_grad_enabled() and engine._modules["module"].training
+                if counted:
+                    windows.forward(self._micro_batch)
+                else:
+                    counted, followed = self._before_forward(engine, args, kwargs)
             except Exception as error:
                 watch.failed("forward", error)
             try:
                 output = function(engine, *args, **kwargs)
             except BaseException:
-                if windows.forwards_since_step > before:
+                if counted:
                     windows.forward_failed()
                 raise
             if followed:
@@ -161,19 +175,24 @@ class DeepSpeedHooks:
 
     def _before_forward(
         self, engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> bool:
-        """Count it; whether its output has to be followed into the backward pass."""
+    ) -> tuple[bool, bool]:
+        """Count it.
+
+        Returns:
+            Whether it is one of the training, and whether its output has to be followed into the
+            backward pass.
+        """
         if self._graph_task() != NO_TASK:  # checkpointing runs it again
             if not self._engine_backward and not self._windows.forwards_since_step:
                 self._around_engine += 1  # for the first time, as far as gradients go
-            return False
+            return False, False
         run, windows = self._run, self._windows
         training = engine._modules["module"].training  # engine.module looks in three dicts
         if not training or not self._is_grad_enabled():
             windows.forward_without_gradient()
             if not training and windows.open:
                 self._tap.tell(EvaluationForward(run))
-            return False
+            return False, False
         if self._had_gradient:
             self._look_at_gradients()
         size, told = self._micro_batch, run.probing
@@ -186,7 +205,10 @@ class DeepSpeedHooks:
         if told:
             self._tap.tell(Forward(run, size, bool(kwargs)))
         self._followed = followed = run.probing or self._watches_outputs
-        return followed
+        manual = run.boundary is Boundary.MANUAL
+        closer = told or followed or manual or self._tap.watches_batches
+        self._ordinary = () if closer or size is None else (size,)
+        return True, followed
 
     def _after_forward(self, output: Any) -> None:
         tensor = first_tensor_with_graph(output)
@@ -216,14 +238,21 @@ class DeepSpeedHooks:
     # Backward
 
     def _backward(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch = patch.function, patch.owner, self._watch
+        function, owner, watch, windows = patch.function, patch.owner, self._watch, self._windows
 
         def backward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
             if watch.stopped:
                 return function(engine, *args, **kwargs)
             try:
-                self._before_backward(engine, args[0] if args else kwargs.get("loss"), kwargs)
+                own, opened = engine.__dict__, windows.open
+                steps = windows.expected if opened else int(engine.gradient_accumulation_steps())
+                counted_by_engine = windows.forwards and own.get(BOUNDARY) is None
+                if self._ordinary and counted_by_engine and opened < (steps or 0):
+                    windows.backward(steps, not own.get(UNSYNCHRONISED))
+                else:
+                    loss = args[0] if args else kwargs.get("loss")
+                    self._before_backward(engine, loss, kwargs, steps)
             except Exception as error:
                 watch.failed("backward", error)
             self._inside += 1
@@ -241,7 +270,10 @@ class DeepSpeedHooks:
 
         return backward
 
-    def _before_backward(self, engine: Any, loss: Any, kwargs: Mapping[str, Any]) -> None:
+    def _before_backward(
+        self, engine: Any, loss: Any, kwargs: Mapping[str, Any], steps: int | None
+    ) -> None:
+        """Count it; ``steps`` is the accumulation that holds for the window."""
         if self._had_gradient:
             self._look_at_gradients()
         run, windows = self._run, self._windows
@@ -250,8 +282,6 @@ class DeepSpeedHooks:
         if declared is not None:
             run.reduced = bool(declared)
         run.through_engine = True
-        opens = not windows.open
-        steps = int(engine.gradient_accumulation_steps()) if opens else windows.expected
         windows.backward(steps, not own.get(UNSYNCHRONISED))
         if run.probing or not windows.forwards or windows.open > (steps or 0):
             accumulation = self._view.accumulation()
@@ -271,14 +301,19 @@ class DeepSpeedHooks:
     # Step
 
     def _step(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch = patch.function, patch.owner, self._watch
+        function, owner, watch, windows = patch.function, patch.owner, self._watch, self._windows
+        schedule, tap = self._schedule, self._tap
 
         def step(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
             if watch.stopped:
                 return function(engine, *args, **kwargs)
             try:
-                self._before_step(engine)
+                ordinary = self._ordinary and windows.since_step == 1
+                if ordinary and engine.__dict__.get(BOUNDARY) is None and not schedule.moves:
+                    self._around_engine = 0
+                else:
+                    self._before_step(engine)
             except Exception as error:
                 watch.failed("step", error)
             self._inside += 1
@@ -291,7 +326,10 @@ class DeepSpeedHooks:
                 self._inside -= 1
             if not watch.stopped:
                 try:
-                    self._after_step()
+                    if self._ordinary and tap.window_closed is None:
+                        windows.step_returned()
+                    else:
+                        self._after_step()
                 except Exception as error:
                     watch.failed("step", error)
             return result
@@ -308,6 +346,8 @@ class DeepSpeedHooks:
         if self._schedule.moves:
             self._look_at_scheduler()
         manual = engine.__dict__.get(BOUNDARY) is not None or run.boundary is Boundary.MANUAL
+        if manual:
+            self._ordinary = ()
         if run.probing or manual or windows.since_step != 1:
             self._see_boundary(engine)
             self._tap.tell(StepCalled(run))
@@ -315,6 +355,7 @@ class DeepSpeedHooks:
     def _step_around(self, around: int) -> None:
         """A step for which nobody has called ``engine.backward``."""
         self._always_by_engine, self._watches_outputs = False, True
+        self._ordinary = ()
         if not self._followed and self._windows.forwards_since_step:
             around = around or 1  # nobody has looked; from now on somebody does
         if around:
@@ -334,6 +375,8 @@ class DeepSpeedHooks:
             self._had_gradient = parameter is not None and parameter.grad is not None
         if self._tap.window_closed is not None:
             self._tap.settle()
+            if self._run.probing:
+                self._ordinary = ()
 
     def _step_failed(self) -> None:
         """The exception is on its way to the script: nothing may take its place."""
@@ -345,6 +388,7 @@ class DeepSpeedHooks:
 
     def _model_step(self, patch: Patch) -> Callable[..., Any]:
         function, owner, watch = patch.function, patch.owner, self._watch
+        schedule, tap = self._schedule, self._tap
 
         def model_step(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
@@ -352,7 +396,9 @@ class DeepSpeedHooks:
                 return function(engine, *args, **kwargs)
             skipped = None
             try:
-                skipped = self._before_model_step(engine)
+                if schedule.moves or tap.records:
+                    self._before_model_step()
+                skipped = engine.skipped_steps
             except Exception as error:
                 watch.failed("the optimizer step", error)
             base = engine.basic_optimizer
@@ -367,25 +413,24 @@ class DeepSpeedHooks:
                     _stepping.discard(id(base))
             if skipped is not None and not watch.stopped:
                 try:
-                    self._after_model_step(engine, skipped)
+                    self._after_model_step(engine.skipped_steps == skipped)
                 except Exception as error:
                     watch.failed("the optimizer step", error)
             return result
 
         return model_step
 
-    def _before_model_step(self, engine: Any) -> int:
+    def _before_model_step(self) -> None:
         if self._schedule.moves:
             self._look_at_scheduler()
         if self._tap.records:
             self._tap.stepping()
-        return int(engine.skipped_steps)
 
-    def _after_model_step(self, engine: Any, skipped_before: int) -> None:
+    def _after_model_step(self, applied: bool) -> None:
         if self._schedule.moves:
             self._schedule.left_by_engine()
         self._had_gradient = False
-        self._tap.close_window(applied=engine.skipped_steps == skipped_before)
+        self._tap.close_window(applied)
 
     # A pipeline does everything in one call
 
@@ -491,6 +536,7 @@ class DeepSpeedHooks:
             "train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
         )
         self._run.resized = self._run.probing = True  # what the window began with holds no more
+        self._ordinary = ()
         self._micro_batch = self._view.micro_batch()
         if self._windows.open and not self._inside:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))

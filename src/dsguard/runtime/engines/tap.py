@@ -24,7 +24,7 @@ _CLEAN_WINDOWS = 3
 _SAMPLE_EVERY = 50
 
 
-@dataclass
+@dataclass(slots=True)
 class Tap:
     """Tells moments, closes windows, and keeps what has to be undone.
 
