@@ -580,3 +580,19 @@ def test_a_script_is_searched_once_for_all_of_its_launches(
     write(tmp_path, {"run.sh": "#!/bin/bash\n" + "".join(lines)})
     assert "0.json" in dsguard("check run.sh", tmp_path).out
     assert len(searched) == 1
+
+
+def test_a_file_that_is_named_beside_its_folder_is_checked_once(
+    dsguard: Dsguard, tmp_path: Path
+) -> None:
+    (tmp_path / "sub").mkdir()
+    config = '{"train_batch_size": 8, "gradient_clipping": 1, "zero_optimizaton": {}}'
+    (tmp_path / "sub" / "ds.json").write_text(config)
+    script = "import deepspeed\nengine = deepspeed.initialize(model=m, config='sub/used.json')\n"
+    (tmp_path / "train.py").write_text(script)
+    (tmp_path / "sub" / "used.json").write_text('{"train_batch_size": 8, "gradiant_clipping": 1}')
+    for names in (". sub/ds.json", "sub/ds.json .", ". sub", "sub/ds.json sub .", "train.py ."):
+        found = dsguard(f"check {names} -o concise", tmp_path).out
+        assert found.count("zero_optimizaton is not a key") == 1, names
+    alone = dsguard("check train.py . -o concise", tmp_path).out
+    assert alone.count("gradiant_clipping is not a key") == 1

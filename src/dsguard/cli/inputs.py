@@ -8,7 +8,7 @@ import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
@@ -35,11 +35,15 @@ from dsguard.script.load import SCRIPT_SUFFIXES, load_script, names_deepspeed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from dsguard.model.source import Source
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
+_Place: TypeAlias = tuple[str, str]
+"""Where a folder really is, and a name in it."""
+
 _SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
@@ -73,9 +77,10 @@ def collect(
         return [], [Failure(subject, f"starts {script}, a script of its own", help)]
     if not names and launch is not None:
         _sort_in(pair_of_launch(launch, settings, subject, shown=shown), inputs, failures)
-    for name in _once(names):
+    taken: set[_Place] = set()
+    for name in _once(names, taken):
         try:
-            for found in _from_name(name, launch, settings, exclude):
+            for found in _from_name(name, launch, settings, exclude, taken):
                 _sort_in(found, inputs, failures)
         except ReadError as error:
             failures.append(Failure(error.subject, error.message, error.help))
@@ -85,20 +90,26 @@ def collect(
     return inputs, failures
 
 
-def _once(names: Sequence[str]) -> Iterator[str]:
-    """The names without those that spell an earlier one otherwise; a link is a name of its own."""
-    seen: set[tuple[str, str]] = set()
+def _once(names: Sequence[str], taken: set[_Place]) -> list[str]:
+    """The names without those that spell an earlier one otherwise; ``taken`` gets their places."""
+    once = []
     for name in names:
-        plain = name
-        while plain.endswith(("/", "/.")) and plain.strip("/."):
-            plain = plain.removesuffix(".").rstrip("/")
-        folder, base = os.path.split(plain)
-        with suppress(OSError, ValueError):  # no possible path; reading it says so
-            folder = "" if name in ("", "-") else os.path.realpath(folder)
-        key = folder, base
-        if key not in seen:
-            seen.add(key)
-            yield name
+        place = _place(name)
+        if place not in taken:
+            taken.add(place)
+            once.append(name)
+    return once
+
+
+def _place(name: str) -> _Place:
+    """What a name stands for, however it is spelt: a link is a name of its own."""
+    plain = name
+    while plain.endswith(("/", "/.")) and plain.strip("/."):
+        plain = plain.removesuffix(".").rstrip("/")
+    folder, base = os.path.split(plain)
+    with suppress(OSError, ValueError):  # no possible path; reading it says so
+        folder = "" if name in ("", "-") else os.path.realpath(folder)
+    return folder, base
 
 
 def _started_script(launch: LaunchContext, settings: Settings) -> str:
@@ -124,7 +135,11 @@ def _sort_in(found: Input | Failure, inputs: list[Input], failures: list[Failure
 
 
 def _from_name(
-    name: str, launch: LaunchContext | None, settings: Settings, exclude: Globs
+    name: str,
+    launch: LaunchContext | None,
+    settings: Settings,
+    exclude: Globs,
+    taken: set[_Place],
 ) -> Iterator[Input | Failure]:
     if not name:
         raise ReadError("''", "is no file name", "is a variable of the shell empty?")
@@ -135,8 +150,11 @@ def _from_name(
     if _is_folder(path):
         if not os.access(path, os.R_OK | os.X_OK):
             raise ReadError(name, *CLOSED)
-        found = list(_found_below(path, launch, settings, exclude))
-        if not found:
+        paths, closed = _files_below(path, exclude)
+        others = frozenset(one for one in paths if _place(str(one)) not in taken)
+        taken.update(_place(str(one)) for one in others)
+        found = [*_found_below(path, paths, others, launch, settings), *closed]
+        if not found and len(others) == len(paths):
             raise ReadError(
                 name,
                 "no DeepSpeed config or training script in this folder",
@@ -187,24 +205,30 @@ def _is_folder(path: Path) -> bool:
 
 
 def _found_below(
-    folder: Path, launch: LaunchContext | None, settings: Settings, exclude: Globs
+    folder: Path,
+    paths: Sequence[Path],
+    others: AbstractSet[Path],
+    launch: LaunchContext | None,
+    settings: Settings,
 ) -> Iterator[Input | Failure]:
-    """The training scripts in a folder with their configs, and the configs of nobody there."""
-    paths, closed = _files_below(folder, exclude)
+    """The training scripts in a folder with their configs, and the configs of nobody there.
+
+    Only those of ``others``; the rest is checked already.
+    """
     used: set[Path] = set()
     # A launch command starts one script, and it is read with every config.
     for path in paths if launch is None else ():
         found = _script_found(path, folder, settings) if path.suffix in SCRIPT_SUFFIXES else None
         if isinstance(found, Input) and found.path is not None:
             used.add(Path(os.path.realpath(found.path)))
-        if found is not None:
+        if found is not None and path in others:
             yield found
     for path in paths:
-        if path.suffix in _CONFIG_SUFFIXES and Path(os.path.realpath(path)) not in used:
+        is_config = path.suffix in _CONFIG_SUFFIXES and path in others
+        if is_config and Path(os.path.realpath(path)) not in used:
             found = _config_found(path, folder, launch, settings)
             if found is not None:
                 yield found
-    yield from closed
 
 
 def _files_below(folder: Path, exclude: Globs) -> tuple[list[Path], list[Failure]]:
