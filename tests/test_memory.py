@@ -188,3 +188,15 @@ def test_a_file_with_more_than_can_be_told_is_not_fixed(
     monkeypatch.setattr(checking, "MOST_FINDINGS", 2)
     dsguard("check ds_config.json --fix", tmp_path)
     assert config.read_text() != text
+
+
+def test_releases_are_not_compared_by_what_is_cut(
+    tmp_path: Path, dsguard: Dsguard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ds_config.json").write_text('{"train_batch_size": 8, "fp16": {"a": 1, "b": 1}}')
+    asked = "upgrade-check ds_config.json --from 0.19.5 --to 0.19.8"
+    assert dsguard(asked, tmp_path).code == 0
+    monkeypatch.setattr(checking, "MOST_FINDINGS", 1)
+    outcome = dsguard(asked, tmp_path)
+    assert outcome.code == 3
+    assert "there is more than can be told of unknown-key" in outcome.out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from packaging.version import Version
@@ -15,11 +15,18 @@ from dsguard.cli.project import load_project, mistakes_told
 from dsguard.facts.target import TargetError, resolve_target
 from dsguard.model.finding import Severity
 from dsguard.model.report import Report, TargetOrigin
+from dsguard.policy import Policy, make_report
 from dsguard.render.stream import ColorChoice
 from dsguard.render.text import render_text
 from dsguard.render.upgrade import render_upgrade
 from dsguard.schema.history import NEWEST_KNOWN
 from dsguard.upgrading import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dsguard.model.report import Failure
+    from dsguard.render.stream import Look
 
 
 def upgrade_check(
@@ -72,15 +79,24 @@ def upgrade_check(
     inputs, failures = collect(names, launch.command(), settings)
     look = stdout_look(color)
     if failures:
-        report = Report((), tuple(failures))
-        emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
+        _tell_failures(failures, look)
         raise typer.Exit(INCOMPLETE)
     worse = False
     for item in inputs:
         upgrade = compare(item.config, item.launch, item.settings, *releases, config_path=item.path)
         emit(render_upgrade(upgrade, color=look.color, unicode=look.unicode))
         worse |= any(finding.severity is Severity.ERROR for finding in upgrade.appears)
+        # What neither release was told of in full cannot be compared.
+        failures += make_report((upgrade.old, upgrade.new), Policy()).failures
+    if failures:
+        _tell_failures(failures, look)
+        raise typer.Exit(INCOMPLETE)
     raise typer.Exit(int(worse))
+
+
+def _tell_failures(failures: Iterable[Failure], look: Look) -> None:
+    report = Report((), tuple(failures))
+    emit(render_text(report, color=look.color, unicode=look.unicode, columns=look.columns))
 
 
 def _release(
