@@ -239,7 +239,7 @@ def _run_rules(
                 watched.forget()
                 told, more = Allowance(MOST_FINDINGS, MOST_CHARACTERS).take(rule.findings(watched))
                 findings += told
-                if more is not None:
+                if more:
                     untold.add(rule.meta.slug)
                     continue
         except Exception as error:

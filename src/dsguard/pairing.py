@@ -102,7 +102,7 @@ def check_all(inputs: Iterable[Input]) -> list[Check]:
     for item in inputs:
         check = item.check()
         told, more = allowance.take(check.findings)
-        if more is not None:
+        if more:
             rest = frozenset(finding.rule for finding in check.findings[len(told) :])
             check = replace(
                 check,

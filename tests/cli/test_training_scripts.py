@@ -449,10 +449,15 @@ def test_silence_about_a_config_that_is_not_known_says_so(dsguard: Dsguard, fold
     alone = dsguard("check made.py", folder)
     note, summary = alone.out.splitlines()
     assert re.fullmatch(
-        r"note: the config is not known, so \d\d rules could not judge; -v lists them", note
+        r"note: the config is not known, so \d\d rules could not judge; "
+        r"dsguard check -v lists them",
+        note,
     )
     assert summary.startswith("No problems found in 1 file; ")
     assert dsguard("check made.py -q", folder).out == ""
     assert "note: " not in dsguard("check made.py -v", folder).out
     both = dsguard("check made.py known.py", folder)
-    assert "could not judge in 1 of 2 checks; -v lists them\nNo problems found" in both.out
+    listed = "dsguard check -v lists them\nNo problems found"
+    assert f"could not judge in 1 of 2 checks; {listed}" in both.out
+    started = dsguard("run --dry-run -- deepspeed --num_gpus 2 made.py", folder)
+    assert f"could not judge; {listed}" in started.err

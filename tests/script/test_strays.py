@@ -144,6 +144,17 @@ def test_a_config_that_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert isinstance(change[1].value, Unreadable)
 
 
+def test_of_a_block_that_is_replaced_nothing_is_known() -> None:
+    text = START.replace(WRITTEN, 'json.load(open("ds.json"))')
+    text += 'for one in zip([config]):\n    one[0]["zero_optimization"] = json.loads(more)\n'
+    text += '    one[0]["zero_optimization"]["stage"] = 2\n'
+    changes = read(text + END).changes or ()
+    assert [path for path, _ in changes] == [
+        ("train_micro_batch_size_per_gpu",),
+        ("zero_optimization",),
+    ]
+
+
 @pytest.mark.parametrize(
     "other",
     [

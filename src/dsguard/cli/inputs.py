@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 _CONFIG_SUFFIXES = (".json", ".hjson")
 _STARTERS = ("sh", "bash", "dash", "zsh", "ksh", "source", ".", "sbatch", "qsub")
+_SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+
 _Place: TypeAlias = tuple[str, str]
 """Where a folder really is, and a name in it."""
-
-_SKIPPED = {"node_modules", "__pycache__", "site-packages"}
 
 
 def collect(
@@ -151,8 +151,9 @@ def _from_name(
         if not os.access(path, os.R_OK | os.X_OK):
             raise ReadError(name, *CLOSED)
         paths, closed = _files_below(path, exclude)
-        others = frozenset(one for one in paths if _place(str(one)) not in taken)
-        taken.update(_place(str(one)) for one in others)
+        places = {one: _place(str(one)) for one in paths}
+        others = {one for one, place in places.items() if place not in taken}
+        taken.update(places.values())
         found = [*_found_below(path, paths, others, launch, settings), *closed]
         if not found and len(others) == len(paths):
             raise ReadError(

@@ -22,20 +22,20 @@ class Allowance:
         self._characters = characters
         self._used = False
 
-    def take(self, findings: Iterable[Finding]) -> tuple[list[Finding], Finding | None]:
-        """The first findings, as many as there is room for, and the next one if there is any.
+    def take(self, findings: Iterable[Finding]) -> tuple[list[Finding], bool]:
+        """The first findings, as many as there is room for, and whether there are more.
 
-        No more than that is asked of an iterator.
+        One more than there is room for is asked of an iterator.
         """
         taken: list[Finding] = []
         for finding in findings:
             self._findings -= 1
             self._characters -= _length(finding)
             if self._used and (self._findings < 0 or self._characters < 0):
-                return taken, finding
+                return taken, True
             self._used = True
             taken.append(finding)
-        return taken, None
+        return taken, False
 
 
 def _length(finding: Finding) -> int:

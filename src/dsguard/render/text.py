@@ -148,14 +148,15 @@ class _Page:
         """That silence about these checks says little, as nothing is known of their config."""
         silent: dict[str, list[Check]] = {}
         for check in checks:
-            if check.blind and check.skipped and not check.findings:
-                silent.setdefault(check.blind, []).append(check)
+            if check.skipped and not check.findings and (why := check.blind):
+                silent.setdefault(why, []).append(check)
         for why, unknown in silent.items():
             rules = counted(len({skipped.rule for c in unknown for skipped in c.skipped}), "rule")
             where = f" in {len(unknown)} of {len(checks)} checks" if len(checks) > 1 else ""
             yield Line.assemble(
                 ("note", FAINT),
-                f": {self._safe(why)}, so {rules} could not judge{where}; -v lists them",
+                f": {self._safe(why)}, so {rules} could not judge{where}; "
+                "dsguard check -v lists them",
             )
 
     def summary(self, report: Report) -> Line:

@@ -86,7 +86,7 @@ def upgrade_check(
         upgrade = compare(item.config, item.launch, item.settings, *releases, config_path=item.path)
         emit(render_upgrade(upgrade, color=look.color, unicode=look.unicode))
         worse |= any(finding.severity is Severity.ERROR for finding in upgrade.appears)
-        # What neither release was told of in full cannot be compared.
+        # Releases of which not all is told cannot be compared.
         failures += make_report((upgrade.old, upgrade.new), Policy()).failures
     if failures:
         _tell_failures(failures, look)

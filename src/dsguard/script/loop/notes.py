@@ -59,6 +59,7 @@ class Notes:
         self._around = 0
         self._configs: list[Config] = []
         self._dicts: set[int] = set()
+        """The ``id`` of those configs that the script holds as a dict."""
         self._strays: dict[str, Location] = {}
         self._loads: list[Wrapping] = []
         self._set_up: tuple[int, Location] | None = None
@@ -191,16 +192,18 @@ class Notes:
         """The loss that a value is, None where it does not come from an engine."""
         return Loss(value.divisions, value.is_sum) if isinstance(value, Derived) else None
 
-    def _seen(self, config: Config) -> Config:
-        return with_strays(config, self._strays) if id(config) in self._dicts else config
-
     def loop(self) -> Loop:
         """Everything noted."""
         if self._strays:
-            seen = {id(config): self._seen(config) for config in self._configs}
+            known = {
+                id(config): with_strays(config, self._strays)
+                if id(config) in self._dicts
+                else config
+                for config in self._configs
+            }
             for engine in self.engines:
-                engine.config = seen.get(id(engine.config), engine.config)
-            self._configs = list(seen.values())
+                engine.config = known.get(id(engine.config), engine.config)
+            self._configs = list(known.values())
         return Loop(
             tuple(self.engines),
             tuple(self._actions),

@@ -30,6 +30,7 @@ _SETTINGS = frozenset(
 _IN_ZERO = frozenset({"stage", "offload_optimizer", "offload_param"})
 """The same below ``zero_optimization``."""
 
+_KEYS = _SETTINGS | _IN_ZERO
 _PATHS = (
     *((key,) for key in sorted(_SETTINGS)),
     *(("zero_optimization", key) for key in sorted(_IN_ZERO)),
@@ -43,18 +44,22 @@ def written_settings(node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.Subscript):
         keys = [node.slice]
     elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _WRITES:
-        yield from (word.arg for word in node.keywords if word.arg in _SETTINGS | _IN_ZERO)
+        yield from (word.arg for word in node.keywords if word.arg in _KEYS)
         keys = [key for given in node.args[:1] for key in getattr(given, "keys", [given])]
     else:
         return
     for key in keys:
-        if isinstance(key, ast.Constant) and key.value in _SETTINGS | _IN_ZERO:
+        if isinstance(key, ast.Constant) and key.value in _KEYS:
             yield str(key.value)
 
 
 def with_strays(config: Config, strays: Mapping[str, Location]) -> Config:
     """A config that the script holds as a dict, without what it may write there unseen."""
-    changes = [(path, _unknown(path, strays)) for path in _PATHS if path[-1] in strays]
+    changes = [
+        (path, _unknown(path, strays))
+        for path in _PATHS
+        if path[-1] in strays and strays.keys().isdisjoint(path[:-1])  # nothing of it is known
+    ]
     if config.literal is not None:
         literal = config.literal
         for path, entry in changes:
