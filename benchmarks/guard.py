@@ -41,7 +41,7 @@ Spent: TypeAlias = "defaultdict[Any, list[int]]"
 class Engine:
     """A model of linear layers under DeepSpeed."""
 
-    calls = ("forward", "backward", "step", "_take_model_step", "zero_grad")
+    calls = ("forward", "backward", "step", "zero_grad")
 
     def __init__(self, stage: int, batch: torch.Tensor, layers: int) -> None:
         import deepspeed

@@ -121,7 +121,7 @@ def apart(how: str) -> dict[str, Any]:
             watched = guard(engine)
         train_stub(engine, 8)
     found = [(f.rule, f.message) for f in watched.findings] if watched else []
-    answer = {"steps": engine.counts.global_steps, "found": found, "said": said.getvalue()}
+    answer = {"steps": engine.global_steps, "found": found, "said": said.getvalue()}
     _leave_together(how)
     return answer
 
@@ -172,7 +172,7 @@ def collectives(every: int) -> dict[str, Any]:
         watched = guard(engine, every=every or None) if name == "guarded" else None
         calls: list[str] = []
         with _counted(calls):
-            for x, y in batches(12, dist.get_rank()):
+            for x, y in batches(24, dist.get_rank()):
                 engine.backward(engine(x, y))
                 engine.step()
         made[name] = sorted(calls, key=lambda call: call == "all_gather")

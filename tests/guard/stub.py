@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -18,17 +17,9 @@ class StubEngine(torch.nn.Module):
         self.module = torch.nn.Linear(2, 1)
         self.optimizer = self.basic_optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1)
         self.lr_scheduler = None
-        self.counts = SimpleNamespace(micro_steps=0, skipped_steps=0, global_steps=0)
+        self.micro_steps = self.skipped_steps = self.global_steps = 0
         self.accumulation = accumulation
         self._weight = self.module.weight.detach().numpy()
-
-    @property
-    def micro_steps(self) -> int:
-        return self.counts.micro_steps
-
-    @property
-    def skipped_steps(self) -> int:
-        return self.counts.skipped_steps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.module(x).square().mean()
@@ -38,13 +29,13 @@ class StubEngine(torch.nn.Module):
             (loss / self.accumulation).backward()
 
     def step(self) -> None:
-        if (self.counts.micro_steps + 1) % self.accumulation == 0:
+        if (self.micro_steps + 1) % self.accumulation == 0:
             self._take_model_step({})
-        self.counts.micro_steps += 1
+        self.micro_steps += 1
 
     def _take_model_step(self, lr_kwargs: dict[str, Any]) -> None:
         self._weight += 1
-        self.counts.global_steps += 1
+        self.global_steps += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         pass

@@ -107,7 +107,7 @@ def test_a_step_that_raises(at: int, window_closed: bool, monkeypatch: pytest.Mo
         if count == at + 1:
             if window_closed:
                 step(engine)
-                engine.counts.micro_steps -= 1
+                engine.micro_steps -= 1
             raise PlantedError
         step(engine)
 
@@ -117,7 +117,7 @@ def test_a_step_that_raises(at: int, window_closed: bool, monkeypatch: pytest.Mo
     for _ in range(17):
         with suppress(PlantedError):
             loop.train(1)
-    assert len(loop.counted()) == loop.engine.counts.global_steps
+    assert len(loop.counted()) == loop.engine.global_steps
 
 
 def test_an_interruption_leaves_no_window_open() -> None:
@@ -275,7 +275,7 @@ def test_a_finding_that_cannot_be_logged_is_found(how: str, tmp_path: Any) -> No
         watched.close()
     assert {"expectation-differs", "accumulated-twice"} <= {f.rule for f in watched.findings}
     assert "guard-fault" not in watched.counts
-    assert engine.counts.global_steps == 1
+    assert engine.global_steps == 1
 
 
 def test_a_contract_that_cannot_be_read_nor_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,4 +299,4 @@ def test_a_fault_that_cannot_be_told_is_none_of_the_training(
     guard(engine)
     monkeypatch.setattr("dsguard.runtime.engines.deepspeed_hooks.batch_size", failing)
     train(engine, 4)
-    assert engine.counts.global_steps == 1
+    assert engine.global_steps == 1

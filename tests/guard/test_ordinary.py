@@ -12,22 +12,31 @@ from typing import Any
 
 import pytest
 
-from dsguard import guard
+from dsguard import Guard, guard
 
 torch = pytest.importorskip("torch")
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks  # noqa: E402
-from dsguard.runtime.engines.deepspeed_view import BOUNDARY, UNSYNCHRONISED  # noqa: E402
+from dsguard.runtime.engines.deepspeed_view import (  # noqa: E402
+    BOUNDARY,
+    UNSYNCHRONISED,
+    DeepSpeedView,
+)
+from dsguard.runtime.moments import Forward, Moment  # noqa: E402
+from dsguard.runtime.watch import Watch  # noqa: E402
 from tests.guard.stub import MICRO_BATCH, StubEngine, train  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
 
-ACCUMULATION, STEADY, EVENTS, RUNS = 4, 8, 120, 40
+ACCUMULATION, STEADY, EVENTS, RUNS = 4, 8, 160, 40
+
+OF_THE_RUN = ("boundary", "reduced", "through_engine", "resized", "interrupted", "probing")
 
 
 class Tripping(StubEngine):
-    """Its forward or backward pass raises where that is asked for."""
+    """Raises, or skips an optimizer step, where that is asked for."""
 
     trips = ""
+    overflows = False
 
     def forward(self, x: torch.Tensor, *more: Any) -> torch.Tensor:
         if self.trips == "forward":
@@ -38,6 +47,19 @@ class Tripping(StubEngine):
         if self.trips == "backward":
             raise ValueError("no memory")
         super().backward(loss)
+
+    def step(self) -> None:
+        if self.trips == "step":
+            raise ValueError("no network")
+        super().step()
+        if self.trips == "after step":
+            raise ValueError("no tracker")
+
+    def _take_model_step(self, lr_kwargs: dict[str, Any]) -> None:
+        super()._take_model_step(lr_kwargs)
+        if self.overflows:
+            self.skipped_steps += 1
+            self.overflows = False
 
 
 def batch(samples: int = MICRO_BATCH) -> torch.Tensor:
@@ -55,6 +77,20 @@ def trip(engine: Tripping, at: str) -> None:
     with suppress(ValueError):
         train(engine, 1)
     engine.trips = ""
+
+
+def overflow(engine: Tripping) -> None:
+    engine.overflows = True
+
+
+def resize(engine: Tripping) -> None:
+    """What no call of the engine tells."""
+    engine.accumulation = ACCUMULATION // 2 if engine.accumulation == ACCUMULATION else ACCUMULATION
+
+
+def directly(engine: Tripping) -> None:
+    engine.backward(engine(batch()))
+    engine._take_model_step({})
 
 
 def without_gradient(engine: Tripping) -> None:
@@ -78,6 +114,12 @@ def several(engine: Tripping) -> None:
     engine.step()
 
 
+def one_more(engine: Tripping) -> None:
+    engine.backward(engine(batch()))
+    engine(batch())
+    engine.step()
+
+
 def twice(engine: Tripping) -> None:
     train(engine, 1)
     engine.backward(engine(batch()))
@@ -87,6 +129,12 @@ def twice(engine: Tripping) -> None:
 
 def around(engine: Tripping) -> None:
     (engine(batch()) / ACCUMULATION).backward()
+    engine.step()
+
+
+def around_twice(engine: Tripping) -> None:
+    for _ in range(2):
+        (engine(batch()) / ACCUMULATION).backward()
     engine.step()
 
 
@@ -101,8 +149,10 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
     evaluate,
     another_size,
     several,
+    one_more,
     twice,
     around,
+    around_twice,
     again_in_backward,
     lambda engine: engine(batch()),
     lambda engine: engine.backward(engine(batch())),
@@ -112,6 +162,12 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
     lambda engine: engine.backward(engine(x=batch())) or engine.step(),
     lambda engine: trip(engine, "forward"),
     lambda engine: trip(engine, "backward"),
+    lambda engine: trip(engine, "step"),
+    lambda engine: trip(engine, "after step"),
+    overflow,
+    resize,
+    directly,
+    lambda engine: engine.load_checkpoint("a folder"),
     lambda engine: engine.zero_grad(),
     lambda engine: with_state(engine, UNSYNCHRONISED, True, lambda: train(engine, 1)),
     lambda engine: with_state(engine, BOUNDARY, True, lambda: train(engine, 1)),
@@ -120,21 +176,28 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
 
 
 def counted(seed: int) -> tuple[Any, ...]:
-    """What the guard has counted and found over one run."""
+    """What the guard has counted and found over one run, and what it had at times."""
     chance = random.Random(seed)
     engine = Tripping(ACCUMULATION)
+    seen = []
     with guard(engine, on_violation="record") as watched:
         train(engine, STEADY * ACCUMULATION)
         for _ in range(EVENTS):
-            if chance.random() < 0.85:
+            if chance.random() < 0.93:
                 train(engine, 1)
             else:
                 chance.choice(ODD)(engine)
-        summary = watched.summary()
-        state = watched._tap.run.windows
-        kept = {name: getattr(state, name) for name in state.__slots__}
-    kept["sizes"], kept["samples"] = dict(state.sizes), dict(state.samples)
-    return summary, kept, watched.counts
+                if chance.random() < 0.5:
+                    seen.append(state(watched))
+    return seen, state(watched), watched.summary(), watched.counts
+
+
+def state(watched: Guard) -> dict[str, Any]:
+    run = watched._tap.run
+    windows = run.windows
+    kept = {name: getattr(windows, name) for name in windows.__slots__}
+    kept |= {"sizes": dict(windows.sizes), "samples": dict(windows.samples)}
+    return kept | {name: getattr(run, name) for name in OF_THE_RUN}
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
@@ -145,7 +208,84 @@ def test_the_same_as_where_each_is_looked_at(seed: int, monkeypatch: pytest.Monk
         DeepSpeedHooks, "_before_forward", lambda *args: asked.append(1) or look(*args)
     )
     found, seldom = counted(seed), len(asked)
-    never = property(lambda hooks: (), lambda hooks, value: None)
-    monkeypatch.setattr(DeepSpeedHooks, "_ordinary", never, raising=False)
+    monkeypatch.setattr(DeepSpeedHooks, "_expect_the_like", lambda hooks, window: None)
     assert counted(seed) == found
     assert seldom < len(asked) - seldom
+
+
+def steady(engine: StubEngine, windows: int = 2 * STEADY) -> None:
+    train(engine, windows * ACCUMULATION)
+
+
+def test_the_first_windows_and_a_sample_of_the_others_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at = set()
+    tell = Watch.tell
+
+    def telling(watch: Watch, moment: Moment, **how: Any) -> None:
+        if isinstance(moment, Forward):
+            looked_at.add(moment.run.windows.optimizer_steps + 1)
+        tell(watch, moment, **how)
+
+    monkeypatch.setattr(Watch, "tell", telling)
+    engine = StubEngine(ACCUMULATION)
+    with guard(engine, on_violation="record") as watched:
+        steady(engine, 120)
+    assert looked_at == {1, 2, 3, 51, 101}
+    assert watched.summary().optimizer_steps == 120
+
+
+def test_another_accumulation_that_no_call_has_told() -> None:
+    engine = StubEngine(ACCUMULATION)
+    with guard(engine, on_violation="record") as watched:
+        steady(engine)
+        engine.accumulation = ACCUMULATION // 2
+        train(engine, 1)
+        assert watched._tap.run.windows.expected == ACCUMULATION // 2
+        train(engine, 1)
+        steady(engine)
+    assert not watched.findings
+    assert watched.summary().windows == {
+        ACCUMULATION: 2 * STEADY,
+        ACCUMULATION // 2: 1 + 4 * STEADY,
+    }
+
+
+def test_a_window_that_does_not_end() -> None:
+    engine = StubEngine(ACCUMULATION)
+    with guard(engine, on_violation="record") as watched:
+        steady(engine)
+        engine._take_model_step = lambda lr_kwargs: None
+        train(engine, ACCUMULATION + 1)
+        assert watched._tap.run.windows.open == ACCUMULATION + 1
+
+
+def test_a_boundary_that_is_declared_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DeepSpeedView, "needs_boundary_in_backward", lambda view: "a wrong step")
+    engine = StubEngine(ACCUMULATION)
+    with guard(engine, on_violation="record") as watched:
+        steady(engine)
+        watched._tap.run.reduced = False
+        engine.backward(engine(batch()))
+        with_state(engine, BOUNDARY, True, engine.step)
+    assert watched.counts["boundary-set-late"] == 1
+
+
+class Scheduled(StubEngine):
+    """Runs a schedule of its own, and steps its optimizer as DeepSpeed does."""
+
+    def _take_model_step(self, lr_kwargs: dict[str, Any]) -> None:
+        self.optimizer.step()
+        super()._take_model_step(lr_kwargs)
+
+
+def test_a_script_that_takes_the_model_step_itself() -> None:
+    engine = Scheduled(ACCUMULATION)
+    with guard(engine, on_violation="record") as watched:
+        for _ in range(STEADY):
+            for _ in range(ACCUMULATION):
+                engine.backward(engine(batch()))
+            engine._take_model_step({})
+    assert "step-around-engine" not in watched.counts
+    assert watched.summary().windows == {ACCUMULATION: STEADY}

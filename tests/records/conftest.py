@@ -63,7 +63,7 @@ class Recording:
             self.recorder.batch((), {} if batch is None else batch, self.windows)
             self.windows.backward(micro_batches)
         self.recorder.stepping()
-        self.recorder.step(self.windows.optimizer_step(applied), self.windows)
+        self.recorder.step(self.windows.optimizer_step(applied))
 
     def close(self, counts: Sequence[str] = ()) -> None:
         found = dict.fromkeys(counts, 1)

@@ -91,7 +91,7 @@ def test_what_holds_before_the_step_is_recorded(recording: Start, tmp_path: Path
     run.windows.backward(1)
     run.recorder.stepping()
     run.gauges.rate, run.gauges.scale = 0.2, 512.0
-    run.recorder.step(run.windows.optimizer_step(False), run.windows)
+    run.recorder.step(run.windows.optimizer_step(False))
     step = lines(tmp_path / "run.jsonl")[1]
     assert (step["learning_rate"], step["loss_scale"]) == (0.1, 1024.0)
 

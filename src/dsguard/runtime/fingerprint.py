@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 _PARAMETERS = 6
 _ELEMENTS = 64
 _LOW_PRECISION_BYTES = 2
-_OFTEN, _SELDOM = 1, 64
 _MOVED_OFTEN_ENOUGH = 3
 
 
@@ -30,7 +29,6 @@ class Fingerprint:
         self._read = read
         self._later = later
         self._before: list[Any] | None = None
-        self._since_look = 0
         self._moves = 0
         self.unmoved_steps = 0
         """Applied steps since any sampled element changed; 0 until the first comparison."""
@@ -38,17 +36,13 @@ class Fingerprint:
             parameter.element_size() <= _LOW_PRECISION_BYTES for parameter in self._parameters
         )
 
-    def due(self) -> bool:
-        """Count an applied step; whether it is to be looked at, if its learning rate is above 0.
-
-        Every step is until the parameters have moved three times, then few are.
-        """
-        self._since_look += 1
-        return self._since_look >= (_SELDOM if self._moves >= _MOVED_OFTEN_ENOUGH else _OFTEN)
+    @property
+    def settled(self) -> bool:
+        """Whether the parameters have moved at each of three looks, so that a few more will do."""
+        return self._moves >= _MOVED_OFTEN_ENOUGH
 
     def look(self) -> bool:
         """Compare the parameters with those of the last look; whether there was one."""
-        self._since_look = 0
         now = self._samples()
         before, self._before = self._before, now
         if before is None or not now or len(before) != len(now):

@@ -154,6 +154,11 @@ class OneVoice:
         self._store = store
         self._waiting: list[tuple[str, Callable[[str], None]]] = []
 
+    @property
+    def waits(self) -> bool:
+        """Whether something was kept."""
+        return bool(self._waiting)
+
     def say(self, kind: tuple[Any, ...], speak: Callable[[str], None]) -> None:
         """Say it, or keep it until :meth:`settle`."""
         key = "said/" + json.dumps(kind)

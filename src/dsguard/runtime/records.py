@@ -80,9 +80,9 @@ class Recorder:
         """The optimizer is about to step: read what the scheduler and the scaler then change."""
         self._contain(self._read_gauges)
 
-    def step(self, window: Window, windows: Windows) -> None:
+    def step(self, window: Window) -> None:
         """Take one closed window down."""
-        self._contain(self._take, window, windows)
+        self._contain(self._take, window)
 
     def close(self, summary: Summary, *, finished: bool) -> None:
         """Hand over what is held and write the summary. Calling it again does nothing."""
@@ -130,12 +130,12 @@ class Recorder:
         self._rate, self._scale = self._gauges.learning_rate(), self._gauges.loss_scale()
         self._read_ahead = True
 
-    def _take(self, window: Window, windows: Windows) -> None:
+    def _take(self, window: Window) -> None:
         if not self._read_ahead:
             self._read_gauges()
         self._read_ahead = False
         line = StepLine(
-            step=windows.optimizer_steps,
+            step=window.number,
             rank=self._rank,
             micro_batches=window.micro_batches,
             expected=window.expected,

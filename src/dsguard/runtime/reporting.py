@@ -36,6 +36,10 @@ Kind: TypeAlias = tuple[Any, ...]
 class Voice(Protocol):
     """Decides which rank says a finding."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether :meth:`settle` has anything to do."""
+
     def say(self, kind: Kind, speak: Callable[[str], None]) -> None:
         """Call ``speak`` with a prefix, now, at :meth:`settle`, or not at all."""
 
@@ -45,6 +49,8 @@ class Voice(Protocol):
 
 class SingleVoice:
     """The voice of a run with one rank."""
+
+    waits = False
 
     def say(self, kind: Kind, speak: Callable[[str], None]) -> None:
         """Say it now."""
@@ -84,6 +90,11 @@ class Notebook:
             self._due = self._due or finding
             return
         self.voice.say(kind, lambda prefix: _log(finding, prefix))
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is said at the next optimizer step."""
+        return self.voice.waits
 
     def settle(self) -> None:
         """An optimizer step has passed: say what no other rank has said."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.model.finding import Because
+from dsguard.runtime.ordinary import Ordinary
 from dsguard.runtime.place import here
-from dsguard.runtime.windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dsguard.model.source import Location
     from dsguard.runtime.balance import Balance
     from dsguard.runtime.expectation import Expectation
+    from dsguard.runtime.windows import Windows
     from dsguard.runtime.wording import Words
 
 
@@ -103,7 +104,8 @@ class Run:
     engine: Engine
     expected: Expectation
     attached_at: Location
-    windows: Windows = field(default_factory=Windows)
+    ordinary: Ordinary = field(default_factory=Ordinary)
+    """What is counted on the spot."""
     contract: Contract | None = None
     """What was checked before the launch, where it was."""
     boundary: Boundary = Boundary.ENGINE
@@ -124,6 +126,11 @@ class Run:
     """How even the ranks' work was when it was compared last."""
     said: set[str] = field(default_factory=set)
     """Slugs of the rules that have found something, so that a consequence of it is not told."""
+
+    @property
+    def windows(self) -> Windows:
+        """The counts, what was counted on the spot included."""
+        return self.ordinary.windows()
 
     def accumulation(self) -> int:
         """Micro-batches in one optimizer step: as asked for, else as the engine counts."""

@@ -183,15 +183,18 @@ def start(
 
     def at_step(window: Window) -> None:
         notebook.settle()
-        if every and run.windows.optimizer_steps % every == 0:
+        if every and window.number % every == 0:
             watch.tell(CountsCompared(run, counts_apart(run.windows)))
         balance = meter.step(window) if meter is not None else None
         if balance is not None:
             run.balance = balance
             watch.tell(BalanceMeasured(run, balance))
 
+    def waits() -> bool:
+        return bool(every) or meter is not None or notebook.waits
+
     others = store is not None or every or meter is not None
-    tap = Tap(run, watch, learning_rate, at_step if others else None, recorder, meter)
+    tap = Tap(run, watch, learning_rate, at_step if others else None, waits, recorder, meter)
     guard = Guard(engine, tap, notebook, data_parallel_size)
     try:
         rank, world_size = rank_and_world_size()

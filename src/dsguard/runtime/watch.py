@@ -42,6 +42,8 @@ class _Watcher:
 class Watch:
     """The rules of one guard, by the moment at which they are asked."""
 
+    __slots__ = ("_notebook", "_watchers", "stopped")
+
     def __init__(self, rules: Iterable[GuardRule[Any]], notebook: Notebook) -> None:
         self._watchers: dict[type[Moment], list[_Watcher]] = {}
         self._notebook = notebook

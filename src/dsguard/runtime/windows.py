@@ -26,14 +26,14 @@ class Histogram(Mapping[int, int]):
         self._counts: dict[int, int] = dict(counts or {})
         self.others = others
 
-    def add(self, value: int) -> None:
-        """Count one more of this value."""
+    def add(self, value: int, times: int = 1) -> None:
+        """Count this value so many times more."""
         if value in self._counts:
-            self._counts[value] += 1
+            self._counts[value] += times
         elif len(self._counts) < _KINDS_KEPT:
-            self._counts[value] = 1
+            self._counts[value] = times
         else:
-            self.others += 1
+            self.others += times
 
     def __getitem__(self, value: int) -> int:
         return self._counts[value]
@@ -48,6 +48,7 @@ class Histogram(Mapping[int, int]):
 class Window(msgspec.Struct, frozen=True):
     """A closed window: what one optimizer step was made of.
 
+    ``number`` counts optimizer steps from 1, skipped ones included.
     ``micro_batches`` are backward passes on this rank. ``expected`` is the accumulation that
     held when the window was opened. ``samples`` of these passes on this rank, None where the
     batches did not show their size or it is not known which of them were trained on.
@@ -58,6 +59,7 @@ class Window(msgspec.Struct, frozen=True):
     ``tokens`` and ``tokens_unpadded`` on this rank, None where they were not counted.
     """
 
+    number: int
     micro_batches: int
     expected: int | None
     samples: int | None
@@ -114,7 +116,7 @@ class Windows:
     _trained_tokens: _Tokens | None = None
     _known: bool = True
     """Whether every one that a backward pass has followed was trained on."""
-    _pending: int = 0
+    pending: int = 0
     """Training forwards that no backward pass has followed yet."""
     _usual: int = 1
     """Training forwards before the last backward pass that had any."""
@@ -133,7 +135,7 @@ class Windows:
         self.forwards_since_step += 1
         if self._failed:
             self._abandon()
-        self._pending += 1
+        self.pending += 1
         if size == self._last_batch:
             self.alike_batches += 1
         else:
@@ -149,14 +151,14 @@ class Windows:
         """The last training forward has raised: no backward pass will follow it."""
         self.forwards -= 1
         self.forwards_since_step -= 1
-        self._pending -= 1
-        if self._pending:  # a loss of several: with or without the others
+        self.pending -= 1
+        if self.pending:  # a loss of several: with or without the others
             self._samples, self._tokens = None, (None, None)
         else:
             self._abandon()
 
     def _abandon(self) -> None:
-        self._failed, self._pending = False, 0
+        self._failed, self.pending = False, 0
         self._samples, self._tokens = self._trained_samples, self._trained_tokens
 
     def tokens(self, total: int | None, unpadded: int | None) -> None:
@@ -171,7 +173,7 @@ class Windows:
         """A backward pass while the engine accumulates over this many."""
         if self.open == 0:
             self.expected = accumulation
-        pending, usual = self._pending, self._usual
+        pending, usual = self.pending, self._usual
         self._before = pending, usual, self._known, self._trained_samples, self._trained_tokens
         self._joined = 1
         if pending:
@@ -179,7 +181,7 @@ class Windows:
                 self._known = self._known and pending == 1
                 self._usual = pending
             self._trained_samples, self._trained_tokens = self._samples, self._tokens
-            self._pending = 0
+            self.pending = 0
         self.micro_batches += 1
         self.open += 1
         self.since_step += 1
@@ -199,7 +201,7 @@ class Windows:
         if self._before is None:
             return
         pending, usual, known, samples, tokens = self._before
-        self._pending, self._usual, self._known = pending, usual, known
+        self.pending, self._usual, self._known = pending, usual, known
         self._trained_samples, self._trained_tokens = samples, tokens
         self._before = None
         self._failed = True
@@ -227,7 +229,9 @@ class Windows:
         self._last_size = size
         samples = self._trained_samples if self._known else None
         tokens, unpadded = (self._known and self._trained_tokens) or (None, None)
+        self.optimizer_steps += 1
         window = Window(
+            self.optimizer_steps,
             size,
             self.expected,
             samples,
@@ -237,7 +241,6 @@ class Windows:
             tokens,
             unpadded,
         )
-        self.optimizer_steps += 1
         if applied:
             self.skipped_in_a_row = 0
         else:
@@ -249,11 +252,20 @@ class Windows:
         self.reopen()
         return window
 
+    def repeat(self, times: int, micro_batches: int, samples: int) -> None:
+        """So many more windows just like the one that has closed: each batch was of one size."""
+        self.micro_batches += times * micro_batches
+        self.alike_batches += times * micro_batches
+        self.optimizer_steps += times
+        self._alike += times
+        self.sizes.add(micro_batches, times)
+        self.samples.add(samples, times)
+
     def reopen(self, pending: int = 0, accumulation: int | None = 1) -> None:
         """Forget the open window; ``pending`` steps of it the engine counts all the same."""
         self.open = pending
         self.expected = accumulation
-        if self._pending:
+        if self.pending:
             self._samples = _less(self._samples, self._trained_samples)
             self._tokens = self._tokens and _minus(self._tokens, self._trained_tokens or (0, 0))
         else:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import functools
 import weakref
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from types import MethodType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
@@ -33,6 +36,7 @@ from dsguard.runtime.moments import (
     StepCalled,
     SteppedAround,
 )
+from dsguard.runtime.ordinary import BACKWARD, FORWARD, STEP
 from dsguard.runtime.outputs import NO_TASK, first_tensor_with_graph, graph_task, is_compiling
 from dsguard.runtime.reporting import GuardViolation
 from dsguard.runtime.run import Boundary
@@ -43,14 +47,26 @@ if TYPE_CHECKING:
     from dsguard.runtime.engines.deepspeed_view import DeepSpeedView
     from dsguard.runtime.engines.tap import Tap
     from dsguard.runtime.patches import Original, Patch
+    from dsguard.runtime.windows import Window, Windows
 
 _UNSEEN = "a zero_grad() of the module, or something like it,"
 
 _NOT_KEPT = "where it is resumed, it is compared with less"
 _KEPT = "the checkpoint is whole, and the guard goes on; see what is in the way in its folder"
 
-_stepping: set[int] = set()
-"""The ``id`` of base optimizers that an engine is stepping right now; engines may share one."""
+
+@dataclass(eq=False, slots=True)
+class _Inside:
+    """What is running now, of an engine or of engines that share their base optimizer."""
+
+    calls: int = 0
+    """Depth of engine calls in which optimizers and gradients are DeepSpeed's business."""
+    backward: bool = False
+    """Whether it is ``engine.backward``."""
+
+
+_inside: WeakKeyDictionary[Any, _Inside] = WeakKeyDictionary()
+"""By base optimizer."""
 
 
 class DeepSpeedHooks:
@@ -65,10 +81,10 @@ class DeepSpeedHooks:
         self._graph_task = graph_task()
         self._is_compiling = is_compiling()
         self._run = tap.run
-        self._windows = tap.run.windows
-        self._inside = 0
-        """Depth of engine calls in which optimizers and gradients are DeepSpeed's business."""
-        self._engine_backward = False
+        self._ordinary = tap.run.ordinary
+        self._inside = _Inside()
+        with suppress(TypeError):  # no base optimizer, or one that cannot be watched
+            self._inside = _inside.setdefault(engine.basic_optimizer, self._inside)
         self._around_engine = 0
         """Backward passes since the last ``step()`` that ``engine.backward`` did not start."""
         self._watches_outputs = True
@@ -80,19 +96,20 @@ class DeepSpeedHooks:
         self._had_gradient = False
         self._micro_batch: int | None = None
         """What the engine has said last; it is asked again where a batch has another size."""
-        self._ordinary: tuple[int, ...] = ()
-        """How the shapes of an ordinary batch begin; empty where each micro-batch is looked at."""
         self._epochs = 0
         self._schedule = Schedule(engine.lr_scheduler)
         self._watched = _first_trainable(engine)
         self._attach(engine)
+
+    @property
+    def _windows(self) -> Windows:
+        return self._run.windows
 
     def _attach(self, engine: Any) -> None:
         import torch
 
         self._is_grad_enabled, self._tensor = torch.is_grad_enabled, torch.Tensor
         wrap, replace = self._tap.patches.wrap, self._tap.patches.replace
-        replace(engine, "_take_model_step", self._model_step)
         replace(engine, "zero_grad", self._zero_grad("engine", "engine.zero_grad()"))
         for name in ("set_train_batch_size", "set_train_micro_batch_size"):
             if hasattr(type(engine), name):
@@ -106,6 +123,7 @@ class DeepSpeedHooks:
             replace(engine, "forward", self._forward)
             replace(engine, "backward", self._backward)
             replace(engine, "step", self._step)
+        replace(engine, "_take_model_step", self._take_model_step)
         self._attach_optimizers(engine)
         loader = engine.__dict__.get("training_dataloader")
         if loader is not None and hasattr(type(loader), "_create_dataloader"):
@@ -134,11 +152,10 @@ class DeepSpeedHooks:
     # Forward
 
     # What every micro-batch calls contains its hooks itself, and counts an ordinary micro-batch
-    # on the spot: on a small model a call costs more than what is done in it, and so does each
-    # object that is looked at, because a step leaves little of the guard in the caches.
+    # on the spot: on a small model a call costs more than what is done in it.
 
     def _forward(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch, windows = patch.function, patch.owner, self._watch, self._windows
+        function, owner, watch, ordinary = patch.function, patch.owner, self._watch, self._ordinary
         is_compiling, is_grad_enabled = self._is_compiling, self._is_grad_enabled
         tensor = self._tensor
 
@@ -148,15 +165,18 @@ class DeepSpeedHooks:
                 return function(engine, *args, **kwargs)
             counted = followed = False
             try:
-                start = self._ordinary
-                if start and args and not kwargs and not self._engine_backward:
-                    for part in args:
-                        if type(part) is not tensor or part.shape[:1] != start:
-                            break
-                    else:
-                        counted = is_grad_enabled() and engine._modules["module"].training
+                if ordinary.awaits == FORWARD and args and not kwargs:
+                    samples = ordinary.samples
+                    try:
+                        for part in args:
+                            if type(part) is not tensor or part.shape[0] != samples:
+                                break
+                        else:
+                            counted = is_grad_enabled() and engine._modules["module"].training
+                    except IndexError:
+                        pass  # a number, of no samples
                 if counted:
-                    windows.forward(self._micro_batch)
+                    ordinary.awaits = BACKWARD
                 else:
                     counted, followed = self._before_forward(engine, args, kwargs)
             except Exception as error:
@@ -165,7 +185,7 @@ class DeepSpeedHooks:
                 output = function(engine, *args, **kwargs)
             except BaseException:
                 if counted:
-                    windows.forward_failed()
+                    self._windows.forward_failed()
                 raise
             if followed:
                 self._contain("forward", self._after_forward, output)
@@ -183,7 +203,7 @@ class DeepSpeedHooks:
             backward pass.
         """
         if self._graph_task() != NO_TASK:  # checkpointing runs it again
-            if not self._engine_backward and not self._windows.forwards_since_step:
+            if not self._inside.backward and not self._windows.forwards_since_step:
                 self._around_engine += 1  # for the first time, as far as gradients go
             return False, False
         run, windows = self._run, self._windows
@@ -205,9 +225,6 @@ class DeepSpeedHooks:
         if told:
             self._tap.tell(Forward(run, size, bool(kwargs)))
         self._followed = followed = run.probing or self._watches_outputs
-        manual = run.boundary is Boundary.MANUAL
-        closer = told or followed or manual or self._tap.watches_batches
-        self._ordinary = () if closer or size is None else (size,)
         return True, followed
 
     def _after_forward(self, output: Any) -> None:
@@ -224,7 +241,7 @@ class DeepSpeedHooks:
         self._contain("a gradient", self._see_gradient, scalar, gradients)
 
     def _see_gradient(self, scalar: bool, gradients: tuple[Any, ...]) -> None:
-        if not self._engine_backward:
+        if not self._inside.backward:
             self._around_engine += 1
         elif scalar and self._divided and self._run.probing and gradients[0] is not None:
             scale = self._view.loss_scale()
@@ -238,25 +255,28 @@ class DeepSpeedHooks:
     # Backward
 
     def _backward(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch, windows = patch.function, patch.owner, self._watch, self._windows
+        function, owner, watch, ordinary = patch.function, patch.owner, self._watch, self._ordinary
+        inside = self._inside
 
         def backward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
             if watch.stopped:
                 return function(engine, *args, **kwargs)
             try:
-                own, opened = engine.__dict__, windows.open
-                steps = windows.expected if opened else int(engine.gradient_accumulation_steps())
-                counted_by_engine = windows.forwards and own.get(BOUNDARY) is None
-                if self._ordinary and counted_by_engine and opened < (steps or 0):
-                    windows.backward(steps, not own.get(UNSYNCHRONISED))
+                own, done, steps = engine.__dict__, ordinary.micro_batches, ordinary.accumulation
+                if (
+                    ordinary.awaits == BACKWARD
+                    and own.get(BOUNDARY) is None
+                    and not own.get(UNSYNCHRONISED)
+                    and (done < steps if done else engine.gradient_accumulation_steps() == steps)
+                ):
+                    ordinary.awaits = STEP
                 else:
-                    loss = args[0] if args else kwargs.get("loss")
-                    self._before_backward(engine, loss, kwargs, steps)
+                    self._before_backward(engine, args[0] if args else kwargs.get("loss"), kwargs)
             except Exception as error:
                 watch.failed("backward", error)
-            self._inside += 1
-            self._engine_backward = True
+            inside.calls += 1
+            inside.backward = True
             try:
                 return function(engine, *args, **kwargs)
             except BaseException:
@@ -265,15 +285,12 @@ class DeepSpeedHooks:
                     self._windows.backward_failed()
                 raise
             finally:
-                self._inside -= 1
-                self._engine_backward = False
+                inside.calls -= 1
+                inside.backward = False
 
         return backward
 
-    def _before_backward(
-        self, engine: Any, loss: Any, kwargs: Mapping[str, Any], steps: int | None
-    ) -> None:
-        """Count it; ``steps`` is the accumulation that holds for the window."""
+    def _before_backward(self, engine: Any, loss: Any, kwargs: Mapping[str, Any]) -> None:
         if self._had_gradient:
             self._look_at_gradients()
         run, windows = self._run, self._windows
@@ -282,6 +299,7 @@ class DeepSpeedHooks:
         if declared is not None:
             run.reduced = bool(declared)
         run.through_engine = True
+        steps = windows.expected if windows.open else int(engine.gradient_accumulation_steps())
         windows.backward(steps, not own.get(UNSYNCHRONISED))
         if run.probing or not windows.forwards or windows.open > (steps or 0):
             accumulation = self._view.accumulation()
@@ -301,33 +319,37 @@ class DeepSpeedHooks:
     # Step
 
     def _step(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch, windows = patch.function, patch.owner, self._watch, self._windows
-        schedule, tap = self._schedule, self._tap
+        function, owner, watch, ordinary = patch.function, patch.owner, self._watch, self._ordinary
+        inside, moves = self._inside, self._schedule.moves
 
         def step(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
             if watch.stopped:
                 return function(engine, *args, **kwargs)
+            steps = skipped = 0
             try:
-                ordinary = self._ordinary and windows.since_step == 1
-                if ordinary and engine.__dict__.get(BOUNDARY) is None and not schedule.moves:
-                    self._around_engine = 0
-                else:
+                steps, skipped = engine.global_steps, engine.skipped_steps
+                if ordinary.awaits != STEP or engine.__dict__.get(BOUNDARY) is not None:
                     self._before_step(engine)
+                elif moves:
+                    self._look_at_scheduler()
             except Exception as error:
                 watch.failed("step", error)
-            self._inside += 1
+            inside.calls += 1
             try:
                 result = function(engine, *args, **kwargs)
             except BaseException:
-                self._step_failed()
+                self._step_failed(engine, steps, skipped)
                 raise
             finally:
-                self._inside -= 1
+                inside.calls -= 1
             if not watch.stopped:
                 try:
-                    if self._ordinary and tap.window_closed is None:
-                        windows.step_returned()
+                    if engine.global_steps != steps:
+                        self._stepped(engine.skipped_steps == skipped)
+                    elif ordinary.awaits == STEP:
+                        ordinary.micro_batches += 1
+                        ordinary.awaits = FORWARD
                     else:
                         self._after_step()
                 except Exception as error:
@@ -346,8 +368,6 @@ class DeepSpeedHooks:
         if self._schedule.moves:
             self._look_at_scheduler()
         manual = engine.__dict__.get(BOUNDARY) is not None or run.boundary is Boundary.MANUAL
-        if manual:
-            self._ordinary = ()
         if run.probing or manual or windows.since_step != 1:
             self._see_boundary(engine)
             self._tap.tell(StepCalled(run))
@@ -355,7 +375,6 @@ class DeepSpeedHooks:
     def _step_around(self, around: int) -> None:
         """A step for which nobody has called ``engine.backward``."""
         self._always_by_engine, self._watches_outputs = False, True
-        self._ordinary = ()
         if not self._followed and self._windows.forwards_since_step:
             around = around or 1  # nobody has looked; from now on somebody does
         if around:
@@ -373,78 +392,98 @@ class DeepSpeedHooks:
         if windows.open and self._run.probing:  # else there is nothing to lose, or it is no sample
             parameter = self._watched()
             self._had_gradient = parameter is not None and parameter.grad is not None
-        if self._tap.window_closed is not None:
+        window = self._tap.window_closed
+        if window is not None:
             self._tap.settle()
-            if self._run.probing:
-                self._ordinary = ()
+            self._expect_the_like(window)
 
-    def _step_failed(self) -> None:
-        """The exception is on its way to the script: nothing may take its place."""
-        self._run.interrupted = True
-        self._windows.step_returned()
-        with suppress(GuardViolation):  # other ranks may settle, and wait for this one in it
-            self._contain("step", self._tap.settle)
-        self._run.interrupted = True  # the engine has not counted this step
+    def _expect_the_like(self, window: Window) -> None:
+        """Count on the spot what follows, where it is likely to be what this window was."""
+        untold, samples = self._tap.untold(window), self._micro_batch
+        if untold is None or samples is None or self._windows.pending:
+            return
+        if self._run.boundary is not Boundary.MANUAL and not self._watches_outputs:
+            self._followed = False
+            self._ordinary.expect(window.micro_batches, samples, untold)
 
-    def _model_step(self, patch: Patch) -> Callable[..., Any]:
-        function, owner, watch = patch.function, patch.owner, self._watch
-        schedule, tap = self._schedule, self._tap
-
-        def model_step(*args: Any, **kwargs: Any) -> Any:
-            engine = owner()
-            if watch.stopped:
-                return function(engine, *args, **kwargs)
-            skipped = None
-            try:
-                if schedule.moves or tap.records:
-                    self._before_model_step()
-                skipped = engine.skipped_steps
-            except Exception as error:
-                watch.failed("the optimizer step", error)
-            base = engine.basic_optimizer
-            self._inside += 1
-            if base is not None:
-                _stepping.add(id(base))
-            try:
-                result = function(engine, *args, **kwargs)
-            finally:
-                self._inside -= 1
-                if base is not None:
-                    _stepping.discard(id(base))
-            if skipped is not None and not watch.stopped:
-                try:
-                    self._after_model_step(engine.skipped_steps == skipped)
-                except Exception as error:
-                    watch.failed("the optimizer step", error)
-            return result
-
-        return model_step
-
-    def _before_model_step(self) -> None:
-        if self._schedule.moves:
-            self._look_at_scheduler()
-        if self._tap.records:
-            self._tap.stepping()
-
-    def _after_model_step(self, applied: bool) -> None:
+    def _stepped(self, applied: bool) -> None:
+        """The engine has counted an optimizer step."""
         if self._schedule.moves:
             self._schedule.left_by_engine()
+        if not applied or not self._ordinary.closes():
+            self._close_window(applied)
+            self._after_step()
+
+    def _close_window(self, applied: bool) -> None:
         self._had_gradient = False
         self._tap.close_window(applied)
+
+    def _step_failed(self, engine: Any, steps: int, skipped: int) -> None:
+        """The exception is on its way to the script: nothing may take its place."""
+        self._run.interrupted = True
+        with suppress(GuardViolation):  # other ranks may settle, and wait for this one in it
+            self._contain("step", self._settle_failed, engine, steps, skipped)
+        self._run.interrupted = True  # the engine has not counted this step
+
+    def _settle_failed(self, engine: Any, steps: int, skipped: int) -> None:
+        if engine.global_steps != steps:
+            self._close_window(engine.skipped_steps == skipped)
+        self._windows.step_returned()
+        self._tap.settle()
+
+    def _take_model_step(self, patch: Patch) -> Callable[..., Any]:
+        function, owner, inside, tap = patch.function, patch.owner, self._inside, self._tap
+        records = tap.records
+
+        def take_model_step(*args: Any, **kwargs: Any) -> Any:
+            if records:
+                self._contain("the optimizer step", tap.stepping)
+            if inside.calls or not patch.on:
+                return function(owner(), *args, **kwargs)
+            return self._directly(MethodType(function, owner()), args, kwargs)
+
+        return take_model_step
+
+    def _directly(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A script that calls ``_take_model_step()`` itself, as schedules of its own do."""
+        before = self._contain("the optimizer step", self._counters)
+        self._inside.calls += 1
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            self._inside.calls -= 1
+        self._contain("the optimizer step", self._after_call, before)
+        return result
 
     # A pipeline does everything in one call
 
     def _train_batch(
         self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        before = self._contain("train_batch", self._counters)
         self._windows.reopen()
-        self._inside += 1
+        self._inside.calls += 1
         try:
             result = original(*args, **kwargs)
         finally:
-            self._inside -= 1
-        self._contain("train_batch", self._after_step)
+            self._inside.calls -= 1
+        self._contain("train_batch", self._after_call, before)
         return result
+
+    def _counters(self) -> tuple[int, int]:
+        """The optimizer steps so far, and how many of them were skipped."""
+        if self._schedule.moves:
+            self._look_at_scheduler()
+        engine = self._view.engine
+        return engine.global_steps, engine.skipped_steps
+
+    def _after_call(self, before: tuple[int, int]) -> None:
+        """Of what does all that ``step()`` does."""
+        engine, (steps, skipped) = self._view.engine, before
+        if engine.global_steps != steps:
+            self._stepped(engine.skipped_steps == skipped)
+        else:
+            self._after_step()
 
     def _next_batch(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         batch = original(*args, **kwargs)
@@ -466,20 +505,20 @@ class DeepSpeedHooks:
         function, owner = patch.function, patch.owner
 
         def step(*args: Any, **kwargs: Any) -> Any:
-            if not self._inside and patch.on:
+            if not self._inside.calls and patch.on:
                 self._contain(
                     "the optimizer", self._stepped_around, "engine.optimizer.step()", True
                 )
-            self._inside += 1  # what it does to gradients is its own business
+            self._inside.calls += 1  # what it does to gradients is its own business
             try:
                 return function(owner(), *args, **kwargs)
             finally:
-                self._inside -= 1
+                self._inside.calls -= 1
 
         return step
 
     def _base_stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._inside and id(optimizer) not in _stepping:
+        if not self._inside.calls:
             what = f"{type(optimizer).__name__}.step()"
             self._contain("the optimizer", self._stepped_around, what, False)
 
@@ -488,11 +527,11 @@ class DeepSpeedHooks:
 
     def _zero_grad(self, whose: str, what: str) -> Callable[[Patch], Callable[..., Any]]:
         def make(patch: Patch) -> Callable[..., Any]:
-            function, owner = patch.function, patch.owner
+            function, owner, inside = patch.function, patch.owner, self._inside
 
             def zero_grad(*args: Any, **kwargs: Any) -> Any:
                 # The engine calls it in every step of its own.
-                if not self._inside and patch.on and (self._windows.open or self._around_engine):
+                if not inside.calls and patch.on and (self._ordinary.open() or self._around_engine):
                     self._contain("zero_grad", self._zeroed, whose, what)
                 return function(owner(), *args, **kwargs)
 
@@ -523,7 +562,7 @@ class DeepSpeedHooks:
 
     def _resize(self, name: str) -> Any:
         def resize(original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            before = self._view.accumulation()
+            before, _ = self._view.accumulation(), self._windows
             result = original(*args, **kwargs)
             self._contain("a change of the batch", self._resized, f"engine.{name}()", before)
             return result
@@ -536,9 +575,8 @@ class DeepSpeedHooks:
             "train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
         )
         self._run.resized = self._run.probing = True  # what the window began with holds no more
-        self._ordinary = ()
         self._micro_batch = self._view.micro_batch()
-        if self._windows.open and not self._inside:
+        if self._windows.open and not self._inside.calls:
             self._tap.tell(Resized(self._run, what, before, self._view.accumulation()))
 
     def _save(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -561,11 +599,11 @@ class DeepSpeedHooks:
             self._watch.fault("writing dsguard.json into a checkpoint", error, _NOT_KEPT, _KEPT)
 
     def _load(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._inside += 1
+        self._inside.calls += 1
         try:
             result = original(*args, **kwargs)
         finally:
-            self._inside -= 1
+            self._inside.calls -= 1
         self._contain("load_checkpoint", self._loaded, result)
         return result
 
@@ -591,7 +629,7 @@ class DeepSpeedHooks:
         self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         self._epochs += 1
-        if self._epochs > 1 and not self._inside:
+        if self._epochs > 1 and not self._inside.calls:
             self._contain("the loader", self._tap.tell, EpochEnded(self._run))
         return original(*args, **kwargs)
 

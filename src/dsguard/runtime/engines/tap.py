@@ -28,13 +28,15 @@ _SAMPLE_EVERY = 50
 class Tap:
     """Tells moments, closes windows, and keeps what has to be undone.
 
-    ``at_step`` is called with each closed window, outside autograd and the engine.
+    ``at_step`` is called with each closed window that is told, outside autograd and the engine;
+    ``waits`` says whether it needs the next one.
     """
 
     run: Run
     watch: Watch
     learning_rate: Callable[[], float]
     at_step: Callable[[Window], None] | None
+    waits: Callable[[], bool]
     recorder: Recorder
     meter: BalanceMeter | None = None
     fingerprint: Fingerprint | None = None
@@ -49,6 +51,8 @@ class Tap:
     """Whether anybody wants records."""
     _accumulation: int | None = field(default=None, init=False)
     """What was asked for, or what the engine counted, when the two were compared last."""
+    _whole: bool = field(default=False, init=False)
+    """Whether the last window was one of these, and applied."""
 
     def __post_init__(self) -> None:
         self.records = self.recorder.wanted
@@ -79,32 +83,42 @@ class Tap:
             return
         if self.later.waiting:
             self.later.arrive()
-        print_ = self.fingerprint
+        run, print_ = self.run, self.fingerprint
         if (
             print_ is not None
             and window.applied
-            and print_.due()
+            and (run.probing or not print_.settled)
             and self.learning_rate() > 0
             and print_.look()
             and print_.unmoved_steps
         ):
-            self.tell(ParametersWatched(self.run, print_.unmoved_steps, print_.low_precision))
-        run = self.run
-        steps = run.windows.optimizer_steps
-        run.probing = steps < _CLEAN_WINDOWS or steps % _SAMPLE_EVERY == 0
+            self.tell(ParametersWatched(run, print_.unmoved_steps, print_.low_precision))
+        run.probing = window.number < _CLEAN_WINDOWS or window.number % _SAMPLE_EVERY == 0
         try:
             if self.at_step is not None:
                 self.at_step(window)
-            if window.expected != self._accumulation or run.resized:
-                self._accumulation = run.accumulation()
             expected = window.expected
-            ordinary = window.applied and window.micro_batches == expected == self._accumulation
-            if run.probing or not ordinary:
+            if expected != self._accumulation or run.resized:
+                self._accumulation = run.accumulation()
+            self._whole = window.applied and window.micro_batches == expected == self._accumulation
+            if run.probing or not self._whole:
                 self.tell(OptimizerStepped(run, window))
         finally:
             if self.records:
-                self.recorder.step(window, run.windows)
+                self.recorder.step(window)
             run.resized = run.interrupted = False
+
+    def untold(self, window: Window) -> int | None:
+        """How many windows like this one, settled just now, may close before the next is told.
+
+        None: each micro-batch is looked at.
+        """
+        if self.run.probing or self.watches_batches or not self._whole:
+            return None
+        moving = self.fingerprint is None or self.fingerprint.settled
+        if self.waits() or self.later.waiting or not moving:
+            return 0
+        return -(window.number + 1) % _SAMPLE_EVERY
 
     def forget_parameters(self) -> None:
         """Parameters were replaced from outside; they are compared with nothing earlier."""

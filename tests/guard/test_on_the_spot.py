@@ -1,0 +1,78 @@
+"""What is counted on the spot is what the windows would have been told event by event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dsguard.runtime.ordinary import BACKWARD, FORWARD, NOTHING, STEP, Ordinary
+from dsguard.runtime.windows import Windows
+from tests.guard.test_windows import play
+
+SAMPLES, UNTOLD = 2, 5
+AFTER = ("", "f", "fb")
+"""What may have come of a micro-batch when somebody asks."""
+
+
+def count(ordinary: Ordinary, events: str) -> None:
+    """As hooks do."""
+    for event in events:
+        if event == "f":
+            ordinary.awaits = BACKWARD
+        elif event == "b":
+            ordinary.awaits = STEP
+        elif event == "o":
+            assert ordinary.closes()
+        elif ordinary.awaits == STEP:
+            ordinary.micro_batches += 1
+            ordinary.awaits = FORWARD
+
+
+def state(windows: Windows) -> dict[str, Any]:
+    kept = {name: getattr(windows, name) for name in windows.__slots__}
+    return kept | {"sizes": dict(windows.sizes), "samples": dict(windows.samples)}
+
+
+@given(
+    before=st.text("febusox"),
+    accumulation=st.integers(1, 4),
+    closed=st.integers(0, UNTOLD),
+    begun=st.integers(0, 4),
+    after=st.sampled_from(AFTER),
+)
+def test_told_at_once(before: str, accumulation: int, closed: int, begun: int, after: str) -> None:
+    one_by_one, at_once = Windows(), Windows()
+    for windows in one_by_one, at_once:
+        play(windows, before + "os", accumulation, SAMPLES)
+    assume(not at_once.pending)
+    ordinary = Ordinary(_windows=at_once)
+    ordinary.expect(accumulation, SAMPLES, UNTOLD)
+    events = ("fbs" * (accumulation - 1) + "fbos") * closed + "fbs" * min(begun, accumulation)
+    count(ordinary, events + after)
+    play(one_by_one, events + after, accumulation, SAMPLES)
+    assert ordinary.open() == bool(one_by_one.open)
+    assert state(ordinary.windows()) == state(one_by_one)
+    assert ordinary.awaits == NOTHING
+    # From now on they are told each event themselves.
+    for windows in one_by_one, ordinary.windows():
+        play(windows, "fbs")
+    assert state(ordinary.windows()) == state(one_by_one)
+
+
+def test_no_more_windows_close_untold_than_may() -> None:
+    ordinary = Ordinary()
+    ordinary.expect(1, SAMPLES, 1)
+    count(ordinary, "fbos" + "fb")
+    assert not ordinary.closes()
+    assert (ordinary.windows().optimizer_steps, ordinary.windows().open) == (1, 1)
+
+
+def test_only_the_last_micro_batch_closes_a_window() -> None:
+    ordinary = Ordinary()
+    ordinary.expect(2, SAMPLES, 1)
+    count(ordinary, "fb")
+    assert not ordinary.closes()
+    count(ordinary, "s" + "fb")
+    assert ordinary.closes()
