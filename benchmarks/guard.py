@@ -32,7 +32,7 @@ from dsguard.runtime.engines.data_parallel_hooks import DataParallelHooks
 from dsguard.runtime.outputs import GradientCalls
 
 ACCUMULATION = 4
-PAIRS, ROUNDS = 150, 6
+PAIRS, ROUNDS = 80, 16
 WINDOWS, WINDOWS_LARGE = 1500, 50
 WARM_UP = 6
 Spent: TypeAlias = "defaultdict[Any, list[int]]"

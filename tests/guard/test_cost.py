@@ -33,6 +33,7 @@ def added(window: Callable[[], None], attach: Callable[[], Guard]) -> float:
     bare = calls(lambda: windows(WINDOWS))
     with attach() as watched:
         windows(WARM_UP)
+        watched.summary()  # changes nothing
         guarded = calls(lambda: windows(WINDOWS))
         assert watched.summary().optimizer_steps == WARM_UP + WINDOWS
     assert not watched.findings

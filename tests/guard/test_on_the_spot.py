@@ -53,6 +53,9 @@ def test_told_at_once(before: str, accumulation: int, closed: int, begun: int, a
     count(ordinary, events + after)
     play(one_by_one, events + after, accumulation, SAMPLES)
     assert ordinary.open() == bool(one_by_one.open)
+    awaits = ordinary.awaits
+    assert state(ordinary.snapshot()) == state(one_by_one)
+    assert ordinary.awaits == awaits
     assert state(ordinary.windows()) == state(one_by_one)
     assert ordinary.awaits == NOTHING
     # From now on they are told each event themselves.

@@ -187,6 +187,7 @@ def counted(seed: int) -> tuple[Any, ...]:
                 train(engine, 1)
             else:
                 chance.choice(ODD)(engine)
+                seen.append(watched.summary())
                 if chance.random() < 0.5:
                     seen.append(state(watched))
     return seen, state(watched), watched.summary(), watched.counts

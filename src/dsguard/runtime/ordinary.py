@@ -61,27 +61,35 @@ class Ordinary:
     def windows(self) -> Windows:
         """The windows, told of everything; from now on they are told each event themselves."""
         windows = self._windows
-        if self.awaits == NOTHING:
-            return windows
-        awaits, self.awaits = self.awaits, NOTHING
-        closed, self._closed = self._closed, 0
-        micro_batches, self.micro_batches = self.micro_batches, 0
-        if closed:
-            self._tell(self.accumulation, closed=True)
-        if closed > 1:
-            windows.repeat(closed - 1, self.accumulation, self.accumulation * self.samples)
-        self._tell(micro_batches)
-        if awaits != FORWARD:
-            windows.forward(self.samples)
-        if awaits == STEP:
-            windows.backward(self.accumulation)
+        if self.awaits != NOTHING:
+            self._tell(windows)
+            self.awaits, self.micro_batches, self._closed = NOTHING, 0, 0
         return windows
 
-    def _tell(self, micro_batches: int, *, closed: bool = False) -> None:
-        windows = self._windows
-        for number in range(1, micro_batches + 1):
+    def snapshot(self) -> Windows:
+        """A copy of the windows that is told of everything. Nothing changes: any thread may ask."""
+        windows = self._windows.copy()
+        if self.awaits != NOTHING:
+            self._tell(windows)
+        return windows
+
+    def _tell(self, windows: Windows) -> None:
+        if self._closed:
+            self._micro_batches(windows, self.accumulation - 1)
             windows.forward(self.samples)
             windows.backward(self.accumulation)
-            if closed and number == micro_batches:
-                windows.optimizer_step(applied=True)
+            windows.optimizer_step(applied=True)
+            windows.step_returned()
+        if self._closed > 1:
+            windows.repeat(self._closed - 1, self.accumulation, self.accumulation * self.samples)
+        self._micro_batches(windows, self.micro_batches)
+        if self.awaits != FORWARD:
+            windows.forward(self.samples)
+        if self.awaits == STEP:
+            windows.backward(self.accumulation)
+
+    def _micro_batches(self, windows: Windows, number: int) -> None:
+        for _ in range(number):
+            windows.forward(self.samples)
+            windows.backward(self.accumulation)
             windows.step_returned()

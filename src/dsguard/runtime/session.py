@@ -73,7 +73,8 @@ class Guard:
 
     def summary(self) -> Summary:
         """What the run has really consumed so far, counted on this rank."""
-        return Summary.of(self._tap.run.windows, self._data_parallel_size, self._notebook.counts)
+        counts = self._tap.run.ordinary.snapshot()
+        return Summary.of(counts, self._data_parallel_size, self._notebook.counts)
 
     @property
     def balance(self) -> Balance | None:
@@ -112,7 +113,7 @@ class Guard:
 
     def state_dict(self) -> dict[str, Any]:
         """The counts, made of numbers and dicts, to be kept with a checkpoint."""
-        return self._tap.run.windows.state_dict()
+        return self._tap.run.ordinary.snapshot().state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on counting from :meth:`state_dict` of an earlier run.

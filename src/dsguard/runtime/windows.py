@@ -7,7 +7,7 @@ rules: an adapter tells it what happened, and rules read what it counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import msgspec
@@ -275,6 +275,15 @@ class Windows:
         self._before = None
         self.forwards = 0
         self.unsynchronised = 0
+
+    def copy(self) -> Windows:
+        """One with these counts that goes its own way."""
+        return replace(
+            self,
+            sizes=Histogram(self.sizes, self.sizes.others),
+            samples=Histogram(self.samples, self.samples.others),
+            batches=set(self.batches),
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """The totals, for a checkpoint; an open window is not carried, as its gradients are not."""
