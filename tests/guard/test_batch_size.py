@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dsguard.runtime.batch_size import batch_size
 
@@ -91,6 +93,24 @@ def test_keywords() -> None:
 def test_no_size_or_more_than_one(batch: Any) -> None:
     """Rows packed with sequences, the sequence first, disagreeing tensors, no tensors at all."""
     assert size(batch) is None
+
+
+KEYS = ("input_ids", "labels", "position_ids", "cu_seqlens", "x", "mask")
+
+
+@given(
+    samples=st.integers(2, 5),
+    args=st.lists(st.integers(0, 5), max_size=2),
+    kwargs=st.dictionaries(st.sampled_from(KEYS), st.integers(0, 5)),
+)
+def test_tensors_that_all_have_as_many_rows_as_the_engine_counts(
+    samples: int, args: list[int], kwargs: dict[str, int]
+) -> None:
+    """What the hooks rely on where they count a batch without asking."""
+    rows = tuple(T(samples, more) if more else T(samples) for more in args)
+    named = {key: T(samples, more) if more else T(samples) for key, more in kwargs.items()}
+    if rows or named:
+        assert batch_size(rows, named, samples) == samples
 
 
 def test_the_majority_counts() -> None:

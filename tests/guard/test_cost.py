@@ -13,7 +13,7 @@ from dsguard import Guard, guard
 from tests.calls import calls
 
 torch = pytest.importorskip("torch")
-from tests.guard.stub import StubEngine, train  # noqa: E402
+from tests.guard.stub import MICRO_BATCH, StubEngine  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
 
@@ -40,11 +40,17 @@ def added(window: Callable[[], None], attach: Callable[[], Guard]) -> float:
     return (guarded - bare) / WINDOWS / ACCUMULATION
 
 
-def test_an_engine() -> None:
+@pytest.mark.parametrize("by_keyword", [False, True])
+def test_an_engine(by_keyword: bool) -> None:
     engine = StubEngine(ACCUMULATION)
-    calls_added = added(
-        lambda: train(engine, ACCUMULATION), lambda: guard(engine, on_violation="record")
-    )
+    batch = torch.ones(MICRO_BATCH, 2)
+
+    def window() -> None:
+        for _ in range(ACCUMULATION):
+            engine.backward(engine(x=batch) if by_keyword else engine(batch))
+            engine.step()
+
+    calls_added = added(window, lambda: guard(engine, on_violation="record"))
     assert 4 < calls_added < 5.5
 
 

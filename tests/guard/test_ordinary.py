@@ -38,7 +38,7 @@ class Tripping(StubEngine):
     trips = ""
     overflows = False
 
-    def forward(self, x: torch.Tensor, *more: Any) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, *more: Any, mask: Any = None) -> torch.Tensor:
         if self.trips == "forward":
             raise ValueError("a bad sample")
         return super().forward(x)
@@ -160,6 +160,10 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
     lambda engine: engine.backward(engine(batch(), batch())) or engine.step(),
     lambda engine: engine.backward(engine(batch(), batch(5))) or engine.step(),
     lambda engine: engine.backward(engine(x=batch())) or engine.step(),
+    lambda engine: engine.backward(engine(x=batch(3))) or engine.step(),
+    lambda engine: engine.backward(engine(batch(), mask=batch())) or engine.step(),
+    lambda engine: engine.backward(engine(batch(), mask=None)) or engine.step(),
+    lambda engine: engine.backward(engine(batch(), mask=batch(1))) or engine.step(),
     lambda engine: trip(engine, "forward"),
     lambda engine: trip(engine, "backward"),
     lambda engine: trip(engine, "step"),

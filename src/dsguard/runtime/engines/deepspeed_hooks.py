@@ -165,10 +165,11 @@ class DeepSpeedHooks:
                 return function(engine, *args, **kwargs)
             counted = followed = False
             try:
-                if ordinary.awaits == FORWARD and args and not kwargs:
-                    samples = ordinary.samples
+                samples = ordinary.samples
+                # By keyword, one row may be several sequences that are packed into it.
+                if ordinary.awaits == FORWARD and (samples > 1 if kwargs else args):
                     try:
-                        for part in args:
+                        for part in (*args, *kwargs.values()) if kwargs else args:
                             if type(part) is not tensor or part.shape[0] != samples:
                                 break
                         else:
