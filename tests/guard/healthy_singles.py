@@ -306,6 +306,21 @@ def manual_boundaries(stage: int) -> Iterator[Guard]:
 
 
 @scenario(0, 1, 2, 3)
+def model_steps_taken_by_the_script(stage: int) -> Iterator[Guard]:
+    engine, _ = initialize(config(stage, accumulation=4))
+    guarded = guard(engine)
+    for index, (x, y) in enumerate(batches(8)):
+        last = index % 4 == 3
+        engine.set_gradient_accumulation_boundary(last)
+        engine.backward(engine(x, y))
+        if last:
+            engine._take_model_step({})
+    assert guarded.summary().windows == {4: 2}
+    assert engine.global_steps == 2
+    yield guarded
+
+
+@scenario(0, 1, 2, 3)
 def managed_by_the_script(stage: int) -> Iterator[Guard]:
     settings = config(stage, accumulation=3) | {"managed_gradient_accumulation": False}
     engine, _ = initialize(settings)

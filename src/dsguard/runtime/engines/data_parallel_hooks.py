@@ -236,7 +236,7 @@ class DataParallelHooks:
             if hasattr(optimizer, "found_inf"):
                 # A scaler that leaves the skipping to the optimizer says so by this, in this call.
                 self._tap.forget_parameters()
-            self._tap.close_window(applied=True)
+            self._tap.window_closed = self._windows.optimizer_step(applied=True)
             self._tap.settle()
         except Exception as error:
             self._watch.failed("step", error)
@@ -274,7 +274,7 @@ class DataParallelHooks:
             if expected is None:
                 self._windows.reopen()
             else:
-                self._tap.close_window(applied=False)
+                self._tap.window_closed = self._windows.optimizer_step(applied=False)
                 self._tap.settle()
             return
         self._windows.reopen()

@@ -417,7 +417,7 @@ class DeepSpeedHooks:
 
     def _close_window(self, applied: bool) -> None:
         self._had_gradient = False
-        self._tap.close_window(applied)
+        self._tap.window_closed = self._windows.optimizer_step(applied)
 
     def _step_failed(self, engine: Any, steps: int, skipped: int) -> None:
         """The exception is on its way to the script: nothing may take its place."""
@@ -441,34 +441,23 @@ class DeepSpeedHooks:
                 self._contain("the optimizer step", tap.stepping)
             if inside.calls or not patch.on:
                 return function(owner(), *args, **kwargs)
-            return self._directly(MethodType(function, owner()), args, kwargs)
+            # A script with a schedule of its own calls it outside of step().
+            original = MethodType(function, owner())
+            return self._stepping("the optimizer step", original, args, kwargs)
 
         return take_model_step
 
-    def _directly(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A script that calls ``_take_model_step()`` itself, as schedules of its own do."""
-        before = self._contain("the optimizer step", self._counters)
-        self._inside.calls += 1
-        try:
-            result = original(*args, **kwargs)
-        finally:
-            self._inside.calls -= 1
-        self._contain("the optimizer step", self._after_call, before)
-        return result
-
-    # A pipeline does everything in one call
-
-    def _train_batch(
-        self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
+    def _stepping(
+        self, what: str, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        before = self._contain("train_batch", self._counters)
-        self._windows.reopen()
+        """A call that may step the optimizer, without ``step()``."""
+        before = self._contain(what, self._counters)
         self._inside.calls += 1
         try:
             result = original(*args, **kwargs)
         finally:
             self._inside.calls -= 1
-        self._contain("train_batch", self._after_call, before)
+        self._contain(what, self._after_stepping, before)
         return result
 
     def _counters(self) -> tuple[int, int]:
@@ -478,13 +467,20 @@ class DeepSpeedHooks:
         engine = self._view.engine
         return engine.global_steps, engine.skipped_steps
 
-    def _after_call(self, before: tuple[int, int]) -> None:
-        """Of what does all that ``step()`` does."""
+    def _after_stepping(self, before: tuple[int, int]) -> None:
         engine, (steps, skipped) = self._view.engine, before
         if engine.global_steps != steps:
             self._stepped(engine.skipped_steps == skipped)
         else:
             self._after_step()
+
+    # A pipeline does everything in one call
+
+    def _train_batch(
+        self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        self._windows.reopen()
+        return self._stepping("train_batch", original, args, kwargs)
 
     def _next_batch(self, original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         batch = original(*args, **kwargs)
@@ -563,7 +559,7 @@ class DeepSpeedHooks:
 
     def _resize(self, name: str) -> Any:
         def resize(original: Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            before, _ = self._view.accumulation(), self._windows
+            before = self._view.accumulation()
             result = original(*args, **kwargs)
             self._contain("a change of the batch", self._resized, f"engine.{name}()", before)
             return result

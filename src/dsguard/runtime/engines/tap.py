@@ -26,7 +26,7 @@ _SAMPLE_EVERY = 50
 
 @dataclass(slots=True)
 class Tap:
-    """Tells moments, closes windows, and keeps what has to be undone.
+    """Tells moments and closed windows, and keeps what has to be undone.
 
     ``at_step`` is called with each closed window that is told, outside autograd and the engine;
     ``waits`` says whether it needs the next one.
@@ -46,7 +46,7 @@ class Tap:
     watches_batches: bool = False
     """Whether anybody wants to see the batches of training forwards."""
     window_closed: Window | None = None
-    """The window that has ended and is not told yet."""
+    """The window that has ended; :meth:`settle` tells it, when the engine is done."""
     records: bool = field(init=False)
     """Whether anybody wants records."""
     _accumulation: int | None = field(default=None, init=False)
@@ -71,10 +71,6 @@ class Tap:
     def stepping(self) -> None:
         """The optimizer is about to step: the scheduler has not moved, the scale is what it was."""
         self.recorder.stepping()
-
-    def close_window(self, applied: bool) -> None:
-        """The optimizer has stepped; it is told by :meth:`settle`, when the engine is done."""
-        self.window_closed = self.run.windows.optimizer_step(applied)
 
     def settle(self) -> None:
         """Tell what happened while nothing could be told, and hand over numbers on their way."""
