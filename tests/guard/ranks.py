@@ -16,7 +16,7 @@ from tests.guard.fleet import run_on_ranks
 _RANKS = 2
 ACCUMULATION = 4
 MICRO_BATCH = 2
-WINDOWS = 3
+WINDOWS = 8
 EXPECT = {"gradient_accumulation_steps": ACCUMULATION, "micro_batch_size": MICRO_BATCH}
 
 
@@ -232,8 +232,14 @@ def first_synchronised(kind: str) -> Outcome:
     return _fault(kind, lambda i: i == 0)
 
 
-def _fault(kind: str, sync: Sync) -> Outcome:
+@scenario(*ALL)
+def never_synchronised_later(kind: str) -> Outcome:
+    return _fault(kind, lambda i: False, healthy=WINDOWS)
+
+
+def _fault(kind: str, sync: Sync, healthy: int = 0) -> Outcome:
     job = Job(kind, EXPECT)
+    train(job, windows=healthy)
     said = ""
     try:
         train(job, sync)

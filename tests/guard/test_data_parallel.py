@@ -60,6 +60,13 @@ def test_fsdp_is_told_before_its_optimizer_fails(fault: str, outcomes: dict[str,
     assert "must match the size" in found.raised
 
 
+@pytest.mark.parametrize("kind", ALL)
+def test_a_fault_that_begins_later(kind: str, outcomes: dict[str, Outcome]) -> None:
+    found = outcomes[f"never_synchronised_later[{kind}]"]
+    assert found.findings["sync-off-boundary"] == found.other["sync-off-boundary"] == "error"
+    assert found.windows == {str(ACCUMULATION): 2 * WINDOWS} or "must match" in found.raised
+
+
 @pytest.mark.parametrize("kind", SHARDED)
 def test_synchronisation_is_judged_without_an_expectation(
     kind: str, outcomes: dict[str, Outcome]
@@ -194,7 +201,10 @@ def test_the_accumulation_follows_from_the_samples_of_a_step(
 
 def test_an_optimizer_made_before_sharding(outcomes: dict[str, Outcome]) -> None:
     found = outcomes["optimizer_made_too_early[fsdp2]"]
-    assert found.findings == {"optimizer-of-other-parameters": "warning"}
+    assert found.findings == {
+        "optimizer-of-other-parameters": "warning",
+        "parameters-not-moving": "warning",
+    }
     assert not found.moved
 
 

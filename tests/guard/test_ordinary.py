@@ -1,18 +1,18 @@
 """An ordinary micro-batch is counted on the spot: by the same numbers as where each is looked at.
 
-Seeded runs in which anything may follow anything, once as they are and once looked at throughout.
+Seeded runs are made twice, once as they are and once looked at throughout.
 """
 
 from __future__ import annotations
 
-import random
+import functools
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from dsguard import Guard, guard
+from dsguard import guard
 
 torch = pytest.importorskip("torch")
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks  # noqa: E402
@@ -23,13 +23,12 @@ from dsguard.runtime.engines.deepspeed_view import (  # noqa: E402
 )
 from dsguard.runtime.moments import Forward, Moment  # noqa: E402
 from dsguard.runtime.watch import Watch  # noqa: E402
+from tests.guard.at_random import at_random, state  # noqa: E402
 from tests.guard.stub import MICRO_BATCH, StubEngine, train  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
 
-ACCUMULATION, STEADY, EVENTS, RUNS = 4, 8, 160, 40
-
-OF_THE_RUN = ("boundary", "reduced", "through_engine", "resized", "interrupted", "probing")
+ACCUMULATION, STEADY, RUNS = 4, 8, 40
 
 
 class Tripping(StubEngine):
@@ -179,30 +178,13 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
 )
 
 
-def counted(seed: int) -> tuple[Any, ...]:
-    """What the guard has counted and found over one run, and what it had at times."""
-    chance = random.Random(seed)
+def run(seed: int) -> tuple[Any, ...]:
     engine = Tripping(ACCUMULATION)
-    seen = []
+    odd = [functools.partial(act, engine) for act in ODD]
     with guard(engine, on_violation="record") as watched:
         train(engine, STEADY * ACCUMULATION)
-        for _ in range(EVENTS):
-            if chance.random() < 0.93:
-                train(engine, 1)
-            else:
-                chance.choice(ODD)(engine)
-                seen.append(watched.summary())
-                if chance.random() < 0.5:
-                    seen.append(state(watched))
-    return seen, state(watched), watched.summary(), watched.counts
-
-
-def state(watched: Guard) -> dict[str, Any]:
-    run = watched._tap.run
-    windows = run.windows
-    kept = {name: getattr(windows, name) for name in windows.__slots__}
-    kept |= {"sizes": dict(windows.sizes), "samples": dict(windows.samples)}
-    return kept | {name: getattr(run, name) for name in OF_THE_RUN}
+        seen = at_random(watched, seed, lambda: train(engine, 1), odd)
+        return seen, state(watched), watched.summary(), watched.counts
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
@@ -212,9 +194,9 @@ def test_the_same_as_where_each_is_looked_at(seed: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(
         DeepSpeedHooks, "_before_forward", lambda *args: asked.append(1) or look(*args)
     )
-    found, seldom = counted(seed), len(asked)
+    found, seldom = run(seed), len(asked)
     monkeypatch.setattr(DeepSpeedHooks, "_expect_the_like", lambda hooks, window: None)
-    assert counted(seed) == found
+    assert run(seed) == found
     assert seldom < len(asked) - seldom
 
 

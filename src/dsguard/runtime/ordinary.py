@@ -1,9 +1,10 @@
 """Ordinary micro-batches, counted on the spot.
 
-The training forward of a batch as it was asked for, a backward pass by the engine, ``step()``:
-nearly all of a run is that, in this order. On a small model what a guard costs is what it looks
-at, as a step leaves little of it in the processor's caches. A hook that sees what is awaited
-moves ``awaits`` on and touches nothing else; the windows are told of it when somebody asks.
+The training forward of a batch as it was asked for, a backward pass by the engine, ``step()``;
+without DeepSpeed a forward, a backward pass and the next, and ``step()`` after the last: nearly
+all of a run is that, in this order. On a small model what a guard costs is what it looks at, as
+a step leaves little of it in the processor's caches. A hook that sees what is awaited moves
+``awaits`` on and touches nothing else; the windows are told of it when somebody asks.
 """
 
 from __future__ import annotations
@@ -25,20 +26,35 @@ class Ordinary:
     """In an ordinary batch."""
     accumulation: int = 0
     micro_batches: int = 0
-    """Of the open window, those that ``step()`` has returned for."""
+    """Of the open window, those that are done: ``step()`` has returned, or it comes later."""
+    steps: bool = True
+    """Whether ``step()`` is called in each micro-batch, not only in the last of a window."""
+    synchronised: bool = True
+    """Whether each backward pass synchronises the gradients, not only the last of a window."""
     _closed: int = 0
     _to_close: int = 0
     _windows: Windows = field(default_factory=Windows)
 
-    def expect(self, accumulation: int, samples: int, windows: int) -> None:
+    def expect(
+        self,
+        accumulation: int,
+        samples: int,
+        windows: int,
+        *,
+        steps: bool = True,
+        synchronised: bool = True,
+    ) -> None:
         """Count on the spot from now on: between two windows, with no forward pending.
 
         Args:
             accumulation: Micro-batches in a window.
             samples: In a micro-batch.
             windows: How many may close before they are told.
+            steps: As the attribute.
+            synchronised: As the attribute.
         """
         self.awaits, self.samples = FORWARD, samples
+        self.steps, self.synchronised = steps, synchronised
         self.accumulation, self._to_close = accumulation, windows
 
     def closes(self) -> bool:
@@ -91,5 +107,6 @@ class Ordinary:
     def _micro_batches(self, windows: Windows, number: int) -> None:
         for _ in range(number):
             windows.forward(self.samples)
-            windows.backward(self.accumulation)
-            windows.step_returned()
+            windows.backward(self.accumulation, self.synchronised)
+            if self.steps:
+                windows.step_returned()

@@ -22,6 +22,7 @@ from dsguard.runtime.moments import (
     GradientsZeroed,
     StepCalled,
 )
+from dsguard.runtime.ordinary import BACKWARD, FORWARD, STEP
 from dsguard.runtime.outputs import (
     NO_TASK,
     GradientCalls,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dsguard.runtime.engines.data_parallel_view import DataParallelView
     from dsguard.runtime.engines.tap import Tap
     from dsguard.runtime.patches import Patch
+    from dsguard.runtime.windows import Window, Windows
 
 _OUTPUTS = 8
 """Tensors of one output that are watched: a loss is computed from one of the first."""
@@ -76,9 +78,11 @@ class DataParallelHooks:
         self._at_gradient = GradientCalls().call
         self._run = tap.run
         self._run.boundary = Boundary.CALLER
-        self._windows = tap.run.windows
+        self._ordinary = tap.run.ordinary
         self._pass = -1
         """The backward pass that was seen last."""
+        self._samples: int | None = None
+        """In the last training forward that was looked at."""
         self._unseen = ""
         """The type of an output since the last step that shows no tensor with a graph."""
         self._around = 0
@@ -89,25 +93,31 @@ class DataParallelHooks:
         self._sees_clearing = view.keeps_gradients() and not view.foreign_optimizer()
         """Whether gradients that are gone were cleared by somebody."""
         self._synchronisation_matters = bool(view.needs_synchronised_step())
+        self._watched = _first_trainable(optimizer)
         tap.handles.append(hook_forwards(model, self._see_forward, tap.watch))
         tap.handles.append(optimizer.register_step_pre_hook(self._before_step))
         tap.handles.append(optimizer.register_step_post_hook(self._after_step))
         tap.patches.replace(optimizer, "zero_grad", self._zero_grad)
 
+    @property
+    def _windows(self) -> Windows:
+        return self._run.windows
+
     # Forward
 
-    # What every micro-batch calls contains its hooks itself; a call more would show.
+    # What every micro-batch calls contains its hooks itself, and counts an ordinary micro-batch
+    # on the spot; a call more would show.
 
     def _see_forward(
         self, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any
     ) -> None:
         training = model.training
-        windows = self._windows
         again = self._graph_task() != NO_TASK  # checkpointing runs it a second time
         if self._stepping and not self._closure:  # the last step has raised
             self._stepping, self._run.interrupted = False, True
         if not self._is_grad_enabled():
             if not again:
+                windows = self._windows
                 windows.forward_without_gradient()
                 if not training and windows.open:
                     self._tap.tell(EvaluationForward(self._run))
@@ -123,25 +133,37 @@ class DataParallelHooks:
             return
         for sync in self._syncs:
             sync.forwarded()
-        micro_batch = self._micro_batch
-        size = batch_size(args, kwargs, micro_batch)
+        size = batch_size(args, kwargs, self._micro_batch)
         seen = _Forward(size, bool(kwargs), leaf_of(nodes[0]))
         if training and not again:
-            if (
-                windows.open
-                and self._sees_clearing
-                and not self._stepping
-                and not self._has_gradients()
-            ):
-                self._lost("something")  # cleared by whoever
             seen.counted = True
-            self._dropped = None
-            windows.forward(size)
-            if self._tap.watches_batches:
-                self._tap.batch(args, kwargs)
-            if self._run.probing or (micro_batch is not None and size != micro_batch):
-                self._tap.tell(Forward(self._run, size, seen.keywords))
+            ordinary = self._ordinary
+            if (
+                ordinary.awaits == FORWARD
+                and size == ordinary.samples
+                and (not ordinary.micro_batches or self._watched_has_gradient())
+            ):
+                ordinary.awaits = BACKWARD
+            else:
+                self._count(seen, args, kwargs)
         self._at_gradient(nodes, functools.partial(self._see_gradient, seen))
+
+    def _count(self, seen: _Forward, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        windows, size, expected = self._windows, seen.size, self._micro_batch
+        if (
+            windows.open
+            and self._sees_clearing
+            and not self._stepping
+            and not self._has_gradients()
+        ):
+            self._lost("something")  # cleared by whoever
+        self._dropped = None
+        self._samples = size
+        windows.forward(size)
+        if self._tap.watches_batches:
+            self._tap.batch(args, kwargs)
+        if self._run.probing or (expected is not None and size != expected):
+            self._tap.tell(Forward(self._run, size, seen.keywords))
 
     # Backward
 
@@ -165,11 +187,24 @@ class DataParallelHooks:
             if again:
                 self._windows.backward_again(synchronised)
                 return
+            ordinary = self._ordinary
+            last = ordinary.micro_batches + 1 == ordinary.accumulation
+            if (
+                ordinary.awaits == BACKWARD
+                and seen.counted
+                and synchronised == (last or ordinary.synchronised)
+            ):
+                if last:
+                    ordinary.awaits = STEP
+                else:
+                    ordinary.micro_batches += 1
+                    ordinary.awaits = FORWARD
+                return
             if not seen.counted:
                 self._count_in_evaluation(seen)
-            expected = self._accumulation
-            self._windows.backward(expected, synchronised)
-            if self._run.probing or (expected is not None and self._windows.open > expected):
+            windows, expected = self._windows, self._accumulation
+            windows.backward(expected, synchronised)
+            if self._run.probing or (expected is not None and windows.open > expected):
                 self._tap.tell(Backward(self._run, None, False), in_autograd=True)
         except Exception as error:
             self._watch.failed("a gradient", error)
@@ -194,29 +229,31 @@ class DataParallelHooks:
             self._closure = kwargs.get("closure") is not None or (
                 len(args) > 1 and any(arg is not None for arg in args[1:])
             )
-            if not self._closure:
+            spotless = self._ordinary.awaits == STEP and self._watched_has_gradient()
+            if not spotless and not self._closure:
                 self._judge_step()
         except Exception as error:
             self._watch.failed("step", error)
 
     def _judge_step(self) -> None:
+        windows = self._windows
         if self._dropped is not None:
             (what, pending), self._dropped = self._dropped, None
             self._tap.tell(GradientsZeroed(self._run, what, True, pending))
-        elif self._windows.open and self._sees_clearing and not self._has_gradients():
-            self._tap.tell(GradientsZeroed(self._run, "something", True, self._windows.open))
-        seen = self._windows.forwards_since_step or self._windows.since_step or self._unseen
+        elif windows.open and self._sees_clearing and not self._has_gradients():
+            self._tap.tell(GradientsZeroed(self._run, "something", True, windows.open))
+        seen = windows.forwards_since_step or windows.since_step or self._unseen
         if seen:
             self._around = 0
         elif self._has_gradients():
             self._around += 1
-        if self._run.probing or not self._ordinary():
+        if self._run.probing or not self._ends_window():
             self._tap.tell(StepCalled(self._run, self._unseen, self._around))
 
-    def _ordinary(self) -> bool:
+    def _ends_window(self) -> bool:
         """Whether this step ends a window as it should, as far as backward passes go."""
         windows = self._windows
-        if not windows.since_step or self._unseen:
+        if not windows.since_step:
             return False
         if not self._synchronisation_matters:
             return True
@@ -230,16 +267,31 @@ class DataParallelHooks:
             if self._closure:
                 self._judge_step()
             self._unseen = ""
-            self._windows.step_returned()
-            if not self._windows.open:
-                return
             if hasattr(optimizer, "found_inf"):
                 # A scaler that leaves the skipping to the optimizer says so by this, in this call.
                 self._tap.forget_parameters()
-            self._tap.window_closed = self._windows.optimizer_step(applied=True)
+            ordinary = self._ordinary
+            if ordinary.closes() or ordinary.awaits == FORWARD:
+                return  # closed before, where step() of a subclass calls that of its base class
+            windows = self._windows
+            windows.step_returned()
+            if not windows.open:
+                return
+            self._tap.window_closed = window = windows.optimizer_step(applied=True)
             self._tap.settle()
+            self._expect_the_like(window)
         except Exception as error:
             self._watch.failed("step", error)
+
+    def _expect_the_like(self, window: Window) -> None:
+        """Count on the spot what follows, where it is likely to be what this window was."""
+        untold, samples, windows = self._tap.untold(window), self._samples, self._windows
+        if untold is None or samples is None or windows.pending:
+            return
+        steps, every = window.micro_batches, window.unsynchronised == 0
+        if every and steps > 1 and self._synchronisation_matters:
+            return  # more often than it has to be: each step is told of it
+        self._ordinary.expect(steps, samples, untold, steps=False, synchronised=every)
 
     # Gradients that are cleared
 
@@ -247,7 +299,7 @@ class DataParallelHooks:
         function, owner = patch.function, patch.owner
 
         def zero_grad(*args: Any, **kwargs: Any) -> Any:
-            if patch.on and self._windows.open:
+            if patch.on and self._ordinary.open():
                 self._contain("zero_grad", self._zeroed)
             return function(owner(), *args, **kwargs)
 
@@ -280,6 +332,10 @@ class DataParallelHooks:
         self._windows.reopen()
         self._tap.tell(GradientsZeroed(self._run, what, True, pending))
 
+    def _watched_has_gradient(self) -> bool:
+        """Whether it is plain that no gradient was cleared."""
+        return not self._sees_clearing or getattr(self._watched(), "grad", None) is not None
+
     def _has_gradients(self) -> bool:
         optimizer: Any = self._optimizer()  # alive, as it or its model calls this
         for group in optimizer.param_groups:
@@ -287,3 +343,11 @@ class DataParallelHooks:
                 if parameter.grad is not None:
                     return True
         return False
+
+
+def _first_trainable(optimizer: Any) -> Callable[[], Any]:
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if parameter.requires_grad:
+                return weakref.ref(parameter)
+    return lambda: None
