@@ -13,6 +13,7 @@ from dsguard import Guard, guard
 from tests.calls import calls
 
 torch = pytest.importorskip("torch")
+from dsguard.runtime.engines.deepspeed_view import BOUNDARY  # noqa: E402
 from tests.guard.stub import MICRO_BATCH, StubEngine  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
@@ -52,6 +53,32 @@ def test_an_engine(by_keyword: bool) -> None:
 
     calls_added = added(window, lambda: guard(engine, on_violation="record"))
     assert 4 < calls_added < 5.5
+
+
+class Told(StubEngine):
+    """Its script says where a window ends."""
+
+    def step(self) -> None:
+        if self.__dict__[BOUNDARY]:
+            self._take_model_step({})
+        self.micro_steps += 1
+
+
+@pytest.mark.parametrize(("every", "most"), [(True, 25.5), (False, 19.5)])
+def test_an_engine_that_is_told_its_boundaries(every: bool, most: float) -> None:
+    """With ``step()`` in every micro-batch, or at the boundaries only, as in Accelerate."""
+    engine = Told(ACCUMULATION)
+    batch = torch.ones(MICRO_BATCH, 2)
+
+    def window() -> None:
+        for place in range(1, ACCUMULATION + 1):
+            engine.__dict__[BOUNDARY] = place == ACCUMULATION
+            engine.backward(engine(batch))
+            if every or place == ACCUMULATION:
+                engine.step()
+
+    calls_added = added(window, lambda: guard(engine, on_violation="record"))
+    assert most - 5 < calls_added < most
 
 
 def test_a_loop() -> None:

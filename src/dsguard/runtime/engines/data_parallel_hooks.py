@@ -101,7 +101,7 @@ class DataParallelHooks:
 
     @property
     def _windows(self) -> Windows:
-        return self._run.windows
+        return self._ordinary.windows()
 
     # Forward
 

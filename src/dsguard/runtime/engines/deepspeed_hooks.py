@@ -103,7 +103,7 @@ class DeepSpeedHooks:
 
     @property
     def _windows(self) -> Windows:
-        return self._run.windows
+        return self._ordinary.windows()
 
     def _attach(self, engine: Any) -> None:
         import torch
@@ -368,8 +368,12 @@ class DeepSpeedHooks:
             self._step_around(around)
         if self._schedule.moves:
             self._look_at_scheduler()
-        manual = engine.__dict__.get(BOUNDARY) is not None or run.boundary is Boundary.MANUAL
-        if run.probing or manual or windows.since_step != 1:
+        declared, manual = engine.__dict__.get(BOUNDARY), run.boundary is Boundary.MANUAL
+        if declared is None:
+            ordinary = not manual and windows.since_step == 1
+        else:
+            ordinary = manual and windows.since_step > 0 and (run.reduced or not declared)
+        if run.probing or not ordinary:
             self._see_boundary(engine)
             self._tap.tell(StepCalled(run))
 
