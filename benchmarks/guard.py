@@ -1,11 +1,12 @@
 """What the guard costs in a micro-step, on the CPU.
 
-    python benchmarks/guard.py [0|1|2|3|ddp]
+    python benchmarks/guard.py [0|1|2|3|accelerate|ddp]
 
-One process, two engines of that ZeRO stage, or two models under DDP: windows of one with the
-guard and of the other without it in turn, then the other way round, so that a busy machine slows
-both; with the guard after its first windows, in which it looks closer. What the guard adds is the
-median of the differences between a micro-step and the other's that follows or precedes it.
+One process, two engines of that ZeRO stage (0 for Accelerate), or two models under DDP: windows of
+one with the guard and of the other without it in turn, then the other way round, so that a busy
+machine slows both; with the guard after its first windows, in which it looks closer. What the
+guard adds is the median of the differences between a micro-step and the other's that follows or
+precedes it.
 """
 
 from __future__ import annotations
@@ -102,6 +103,18 @@ class Engine:
         """One micro-batch; the engine itself knows which is the last of a window."""
         self.engine.backward(self.engine(batch).square().mean())
         self.engine.step()
+
+
+class Declared(Engine):
+    """As Accelerate drives it, and the Trainer with it: boundaries are declared."""
+
+    def micro_step(self, batch: torch.Tensor, last: bool) -> None:
+        """One micro-batch."""
+        loss = self.engine(batch).square().mean()
+        self.engine.set_gradient_accumulation_boundary(is_boundary=last)
+        self.engine.backward(loss)
+        if last:
+            self.engine.step()
 
 
 class DataParallel:
@@ -275,7 +288,7 @@ def main() -> None:
     pair = [made(kind, batch, 2) for _ in range(2)]
     small, large = pair[0], made(kind, wide, 12)
     call = empty_call()
-    title = "guard, DDP" if kind == "ddp" else f"guard, ZeRO-{kind}"
+    title = f"guard, {f'ZeRO-{kind}' if kind.isdigit() else kind}"
     titles = ("a micro-step of the tiny model", "bare, µs", "more, µs", "ratio", "empty calls")
     table = Table(*titles, title=title, caption=f"an empty call of Python takes {call:.0f} ns")
     ways: list[tuple[str, Any]] = [("guard", lambda trained: trained.guarded())]
@@ -306,7 +319,7 @@ def made(kind: str, batch: torch.Tensor, layers: int) -> Engine | DataParallel:
     # By its full name: deepspeed.comm rebinds the attribute "torch" to PyTorch itself.
     importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
     logging.getLogger("DeepSpeed").setLevel(logging.ERROR)
-    return Engine(int(kind), batch, layers)
+    return Declared(0, batch, layers) if kind == "accelerate" else Engine(int(kind), batch, layers)
 
 
 if __name__ == "__main__":

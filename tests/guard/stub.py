@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from dsguard.runtime.engines.deepspeed_view import BOUNDARY
+
 MICRO_BATCH = 2
 
 
@@ -29,7 +31,10 @@ class StubEngine(torch.nn.Module):
             (loss / self.accumulation).backward()
 
     def step(self) -> None:
-        if (self.micro_steps + 1) % self.accumulation == 0:
+        boundary = self.__dict__.get(BOUNDARY)
+        if boundary is None:
+            boundary = (self.micro_steps + 1) % self.accumulation == 0
+        if boundary:
             self._take_model_step({})
         self.micro_steps += 1
 

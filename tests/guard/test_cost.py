@@ -55,19 +55,10 @@ def test_an_engine(by_keyword: bool) -> None:
     assert 4 < calls_added < 5.5
 
 
-class Told(StubEngine):
-    """Its script says where a window ends."""
-
-    def step(self) -> None:
-        if self.__dict__[BOUNDARY]:
-            self._take_model_step({})
-        self.micro_steps += 1
-
-
-@pytest.mark.parametrize(("every", "most"), [(True, 25.5), (False, 19.5)])
-def test_an_engine_that_is_told_its_boundaries(every: bool, most: float) -> None:
+@pytest.mark.parametrize("every", [True, False])
+def test_an_engine_that_is_told_its_boundaries(every: bool) -> None:
     """With ``step()`` in every micro-batch, or at the boundaries only, as in Accelerate."""
-    engine = Told(ACCUMULATION)
+    engine = StubEngine(ACCUMULATION)
     batch = torch.ones(MICRO_BATCH, 2)
 
     def window() -> None:
@@ -78,7 +69,7 @@ def test_an_engine_that_is_told_its_boundaries(every: bool, most: float) -> None
                 engine.step()
 
     calls_added = added(window, lambda: guard(engine, on_violation="record"))
-    assert most - 5 < calls_added < most
+    assert 4 < calls_added < 5.5
 
 
 def test_a_loop() -> None:
@@ -96,4 +87,4 @@ def test_a_loop() -> None:
     calls_added = added(
         window, lambda: guard(model, optimizer=optimizer, expect=asked, on_violation="record")
     )
-    assert 10 < calls_added < 15
+    assert 10 < calls_added < 15.5

@@ -21,8 +21,10 @@ def count(ordinary: Ordinary, events: str) -> None:
     for event in events:
         if event == "f":
             ordinary.awaits = BACKWARD
-        elif event == "b":
+        elif event in "bu":
             ordinary.awaits = STEP
+            if not ordinary.steps:
+                ordinary.go_on()
         elif event == "o":
             assert ordinary.closes()
         elif ordinary.awaits == STEP:
@@ -41,15 +43,30 @@ def state(windows: Windows) -> dict[str, Any]:
     closed=st.integers(0, UNTOLD),
     begun=st.integers(0, 4),
     after=st.sampled_from(AFTER),
+    steps=st.booleans(),
+    synchronised=st.booleans(),
 )
-def test_told_at_once(before: str, accumulation: int, closed: int, begun: int, after: str) -> None:
+def test_told_at_once(
+    before: str,
+    accumulation: int,
+    closed: int,
+    begun: int,
+    after: str,
+    steps: bool,
+    synchronised: bool,
+) -> None:
     one_by_one, at_once = Windows(), Windows()
     for windows in one_by_one, at_once:
         play(windows, before + "os", accumulation, SAMPLES)
     assume(not at_once.pending)
     ordinary = Ordinary(_windows=at_once)
-    ordinary.expect(accumulation, SAMPLES, UNTOLD)
-    events = ("fbs" * (accumulation - 1) + "fbos") * closed + "fbs" * min(begun, accumulation)
+    synchronised |= steps  # an engine's are only counted on the spot where they are
+    ordinary.expect(accumulation, SAMPLES, UNTOLD, steps=steps, synchronised=synchronised)
+    each = "fbs" if steps else "fb" if synchronised else "fu"
+    begun = min(begun, accumulation if steps else accumulation - 1)
+    if not synchronised and begun + 1 < accumulation:
+        after = after.replace("b", "u")
+    events = (each * (accumulation - 1) + "fbos") * closed + each * begun
     count(ordinary, events + after)
     play(one_by_one, events + after, accumulation, SAMPLES)
     assert ordinary.open() == bool(one_by_one.open)

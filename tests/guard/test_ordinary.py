@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dsguard import guard
+from dsguard import Guard, guard
 
 torch = pytest.importorskip("torch")
 from dsguard.runtime.engines.deepspeed_hooks import DeepSpeedHooks  # noqa: E402
@@ -22,13 +22,14 @@ from dsguard.runtime.engines.deepspeed_view import (  # noqa: E402
     DeepSpeedView,
 )
 from dsguard.runtime.moments import Forward, Moment  # noqa: E402
+from dsguard.runtime.run import Boundary  # noqa: E402
 from dsguard.runtime.watch import Watch  # noqa: E402
 from tests.guard.at_random import at_random, state  # noqa: E402
 from tests.guard.stub import MICRO_BATCH, StubEngine, train  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
 
-ACCUMULATION, STEADY, RUNS = 4, 8, 40
+ACCUMULATION, STEADY, SEEDS = 4, 8, 15
 
 
 class Tripping(StubEngine):
@@ -36,6 +37,10 @@ class Tripping(StubEngine):
 
     trips = ""
     overflows = False
+    boundaries = "counted"
+    """By the engine; or ``declared``, with ``step()`` in each micro-batch or ``at the last``."""
+    done = 0
+    """Micro-batches of the window, where it is the script that counts them."""
 
     def forward(self, x: torch.Tensor, *more: Any, mask: Any = None) -> torch.Tensor:
         if self.trips == "forward":
@@ -65,6 +70,19 @@ def batch(samples: int = MICRO_BATCH) -> torch.Tensor:
     return torch.ones(samples, 2)
 
 
+def micro_batch(engine: Tripping) -> None:
+    if engine.boundaries == "counted":
+        train(engine, 1)
+        return
+    loss = engine(batch())
+    engine.done = engine.done % ACCUMULATION + 1
+    last = engine.done == ACCUMULATION
+    engine.__dict__[BOUNDARY] = last
+    engine.backward(loss)
+    if last or engine.boundaries == "declared":
+        engine.step()
+
+
 def with_state(engine: Tripping, key: str, value: object, act: Callable[[], None]) -> None:
     engine.__dict__[key] = value
     act()
@@ -85,6 +103,23 @@ def overflow(engine: Tripping) -> None:
 def resize(engine: Tripping) -> None:
     """What no call of the engine tells."""
     engine.accumulation = ACCUMULATION // 2 if engine.accumulation == ACCUMULATION else ACCUMULATION
+
+
+def too_early(engine: Tripping) -> None:
+    engine.done = ACCUMULATION - 1
+
+
+def too_late(engine: Tripping) -> None:
+    engine.done = 0
+
+
+def declared_afterwards(engine: Tripping) -> None:
+    engine.backward(engine(batch()))
+    with_state(engine, BOUNDARY, True, engine.step)
+
+
+def declared_no_more(engine: Tripping) -> None:
+    engine.__dict__.pop(BOUNDARY, None)
 
 
 def directly(engine: Tripping) -> None:
@@ -170,6 +205,10 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
     overflow,
     resize,
     directly,
+    too_early,
+    too_late,
+    declared_afterwards,
+    declared_no_more,
     lambda engine: engine.load_checkpoint("a folder"),
     lambda engine: engine.zero_grad(),
     lambda engine: with_state(engine, UNSYNCHRONISED, True, lambda: train(engine, 1)),
@@ -178,34 +217,73 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
 )
 
 
-def run(seed: int) -> tuple[Any, ...]:
+MODES = pytest.mark.parametrize("boundaries", ["counted", "declared", "at the last"])
+
+
+def run(act: Callable[[Tripping, Guard], Any], boundaries: str) -> tuple[Any, ...]:
+    """What ``act`` has seen of a run that has gone on for a while, and what is counted at last."""
     engine = Tripping(ACCUMULATION)
-    odd = [functools.partial(act, engine) for act in ODD]
+    engine.boundaries = boundaries
     with guard(engine, on_violation="record") as watched:
-        train(engine, STEADY * ACCUMULATION)
-        seen = at_random(watched, seed, lambda: train(engine, 1), odd)
+        steady(engine, STEADY)
+        seen = act(engine, watched)
         return seen, state(watched), watched.summary(), watched.counts
 
 
-@pytest.mark.parametrize("seed", range(RUNS))
-def test_the_same_as_where_each_is_looked_at(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    look = DeepSpeedHooks._before_forward
-    monkeypatch.setattr(
-        DeepSpeedHooks, "_before_forward", lambda *args: asked.append(1) or look(*args)
-    )
-    found, seldom = run(seed), len(asked)
-    monkeypatch.setattr(DeepSpeedHooks, "_expect_the_like", lambda hooks, window: None)
-    assert run(seed) == found
-    assert seldom < len(asked) - seldom
+@pytest.fixture
+def same_either_way(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Asserts that it is the same where each micro-batch is looked at."""
+    monkeypatch.setattr(DeepSpeedView, "needs_boundary_in_backward", lambda view: "a wrong step")
+
+    def compare(act: Callable[[Tripping, Guard], Any], boundaries: str) -> None:
+        with monkeypatch.context() as looking:
+            looking.setattr(DeepSpeedHooks, "_expect_the_like", lambda *_: None)
+            found = run(act, boundaries)
+        assert run(act, boundaries) == found
+
+    return compare
 
 
-def steady(engine: StubEngine, windows: int = 2 * STEADY) -> None:
-    train(engine, windows * ACCUMULATION)
+@pytest.mark.parametrize("odd", ODD)
+@MODES
+def test_anything_at_any_place_of_a_window(
+    odd: Callable[[Tripping], Any], boundaries: str, same_either_way: Callable[..., None]
+) -> None:
+    def act(engine: Tripping, watched: Guard) -> Any:
+        seen = []
+        for place in range(ACCUMULATION):
+            steady(engine, 2)
+            for _ in range(place):
+                micro_batch(engine)
+            odd(engine)
+            seen.append(watched.summary())
+            micro_batch(engine)
+            seen.append(state(watched))
+        return seen
+
+    same_either_way(act, boundaries)
 
 
+@pytest.mark.parametrize("seed", range(SEEDS))
+@MODES
+def test_anything_after_anything(
+    seed: int, boundaries: str, same_either_way: Callable[..., None]
+) -> None:
+    def act(engine: Tripping, watched: Guard) -> Any:
+        odd = [functools.partial(act, engine) for act in ODD]
+        return at_random(watched, seed, lambda: micro_batch(engine), odd)
+
+    same_either_way(act, boundaries)
+
+
+def steady(engine: Tripping, windows: int = 2 * STEADY) -> None:
+    for _ in range(windows * ACCUMULATION):
+        micro_batch(engine)
+
+
+@MODES
 def test_the_first_windows_and_a_sample_of_the_others_are_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
+    boundaries: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at = set()
     tell = Watch.tell
@@ -216,7 +294,8 @@ def test_the_first_windows_and_a_sample_of_the_others_are_looked_at(
         tell(watch, moment, **how)
 
     monkeypatch.setattr(Watch, "tell", telling)
-    engine = StubEngine(ACCUMULATION)
+    engine = Tripping(ACCUMULATION)
+    engine.boundaries = boundaries
     with guard(engine, on_violation="record") as watched:
         steady(engine, 120)
     assert looked_at == {1, 2, 3, 51, 101}
@@ -224,7 +303,7 @@ def test_the_first_windows_and_a_sample_of_the_others_are_looked_at(
 
 
 def test_another_accumulation_that_no_call_has_told() -> None:
-    engine = StubEngine(ACCUMULATION)
+    engine = Tripping(ACCUMULATION)
     with guard(engine, on_violation="record") as watched:
         steady(engine)
         engine.accumulation = ACCUMULATION // 2
@@ -239,21 +318,57 @@ def test_another_accumulation_that_no_call_has_told() -> None:
     }
 
 
-def test_a_window_that_does_not_end() -> None:
-    engine = StubEngine(ACCUMULATION)
+@MODES
+def test_a_window_that_does_not_end(boundaries: str) -> None:
+    engine = Tripping(ACCUMULATION)
+    engine.boundaries = boundaries
     with guard(engine, on_violation="record") as watched:
         steady(engine)
         engine._take_model_step = lambda lr_kwargs: None
-        train(engine, ACCUMULATION + 1)
-        assert watched._tap.run.windows.open == ACCUMULATION + 1
+        for _ in range(ACCUMULATION):
+            micro_batch(engine)
+        engine.backward(engine(batch()))
+        windows = watched._tap.run.windows
+        assert (windows.open, windows.since_step) == (ACCUMULATION + 1, 1)
 
 
-def test_a_boundary_that_is_declared_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DeepSpeedView, "needs_boundary_in_backward", lambda view: "a wrong step")
-    engine = StubEngine(ACCUMULATION)
+def test_a_fault_that_begins_later() -> None:
+    engine = Tripping(ACCUMULATION)
     with guard(engine, on_violation="record") as watched:
         steady(engine)
-        watched._tap.run.reduced = False
+        twice(engine)
+    assert watched.counts["several-backwards"] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "who"),
+    [("counted", "at the last", Boundary.MANUAL), ("declared", "counted", Boundary.ENGINE)],
+)
+def test_a_script_that_changes_who_counts(first: str, then: str, who: Boundary) -> None:
+    engine = Tripping(ACCUMULATION)
+    engine.boundaries = first
+    with guard(engine, on_violation="record") as watched:
+        steady(engine)
+        declared_no_more(engine)
+        engine.boundaries = then
+        for _ in range(ACCUMULATION):
+            micro_batch(engine)
+        assert watched._tap.run.boundary is who
+
+
+@MODES
+def test_a_boundary_that_is_declared_too_late(
+    boundaries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DeepSpeedView, "needs_boundary_in_backward", lambda view: "a wrong step")
+    engine = Tripping(ACCUMULATION)
+    engine.boundaries = boundaries
+    with guard(engine, on_violation="record") as watched:
+        steady(engine)
+        if boundaries == "counted":
+            watched._tap.run.reduced = False
+        else:
+            engine.__dict__[BOUNDARY] = False
         engine.backward(engine(batch()))
         with_state(engine, BOUNDARY, True, engine.step)
     assert watched.counts["boundary-set-late"] == 1

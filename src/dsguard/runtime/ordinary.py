@@ -1,10 +1,10 @@
 """Ordinary micro-batches, counted on the spot.
 
-The training forward of a batch as it was asked for, a backward pass by the engine, ``step()``;
-without DeepSpeed a forward, a backward pass and the next, and ``step()`` after the last: nearly
-all of a run is that, in this order. On a small model what a guard costs is what it looks at, as
-a step leaves little of it in the processor's caches. A hook that sees what is awaited moves
-``awaits`` on and touches nothing else; the windows are told of it when somebody asks.
+The training forward of a batch as it was asked for, a backward pass, ``step()`` after each or,
+without DeepSpeed and under Accelerate, after the last of a window: nearly all of a run is that,
+in this order. On a small model what a guard costs is what it looks at, as a step leaves little of
+it in the processor's caches. A hook that sees what is awaited moves ``awaits`` on and touches
+nothing else; the windows are told of it when somebody asks.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Ordinary:
     """Whether ``step()`` is called in each micro-batch, not only in the last of a window."""
     synchronised: bool = True
     """Whether each backward pass synchronises the gradients, not only the last of a window."""
+    declared: bool = False
+    """Whether the script tells the engine before each backward pass if it is the last."""
     _closed: int = 0
     _to_close: int = 0
     _windows: Windows = field(default_factory=Windows)
@@ -43,6 +45,7 @@ class Ordinary:
         *,
         steps: bool = True,
         synchronised: bool = True,
+        declared: bool = False,
     ) -> None:
         """Count on the spot from now on: between two windows, with no forward pending.
 
@@ -52,10 +55,17 @@ class Ordinary:
             windows: How many may close before they are told.
             steps: As the attribute.
             synchronised: As the attribute.
+            declared: As the attribute.
         """
         self.awaits, self.samples = FORWARD, samples
-        self.steps, self.synchronised = steps, synchronised
+        self.steps, self.synchronised, self.declared = steps, synchronised, declared
         self.accumulation, self._to_close = accumulation, windows
+
+    def go_on(self) -> None:
+        """Go on without ``step()``, unless this micro-batch is the last of its window."""
+        if self.micro_batches + 1 != self.accumulation:
+            self.micro_batches += 1
+            self.awaits = FORWARD
 
     def closes(self) -> bool:
         """Count the optimizer step that ends a window, if that needs nobody else."""

@@ -194,11 +194,8 @@ class DataParallelHooks:
                 and seen.counted
                 and synchronised == (last or ordinary.synchronised)
             ):
-                if last:
-                    ordinary.awaits = STEP
-                else:
-                    ordinary.micro_batches += 1
-                    ordinary.awaits = FORWARD
+                ordinary.awaits = STEP
+                ordinary.go_on()
                 return
             if not seen.counted:
                 self._count_in_evaluation(seen)

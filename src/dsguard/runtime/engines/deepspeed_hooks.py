@@ -257,7 +257,7 @@ class DeepSpeedHooks:
 
     def _backward(self, patch: Patch) -> Callable[..., Any]:
         function, owner, watch, ordinary = patch.function, patch.owner, self._watch, self._ordinary
-        inside = self._inside
+        inside, run = self._inside, self._run
 
         def backward(*args: Any, **kwargs: Any) -> Any:
             engine = owner()
@@ -265,12 +265,15 @@ class DeepSpeedHooks:
                 return function(engine, *args, **kwargs)
             try:
                 own, done, steps = engine.__dict__, ordinary.micro_batches, ordinary.accumulation
+                last = done + 1 == steps
                 if (
                     ordinary.awaits == BACKWARD
-                    and own.get(BOUNDARY) is None
+                    and own.get(BOUNDARY) == (last if ordinary.declared else None)
                     and not own.get(UNSYNCHRONISED)
                     and (done < steps if done else engine.gradient_accumulation_steps() == steps)
                 ):
+                    if ordinary.declared:
+                        run.reduced = last
                     ordinary.awaits = STEP
                 else:
                     self._before_backward(engine, args[0] if args else kwargs.get("loss"), kwargs)
@@ -279,15 +282,19 @@ class DeepSpeedHooks:
             inside.calls += 1
             inside.backward = True
             try:
-                return function(engine, *args, **kwargs)
+                result = function(engine, *args, **kwargs)
             except BaseException:
                 if not watch.stopped:
-                    self._run.interrupted = True
+                    run.interrupted = True
                     self._windows.backward_failed()
                 raise
             finally:
                 inside.calls -= 1
                 inside.backward = False
+            # No forward was awaited so far: a checkpoint may have run one again.
+            if ordinary.awaits == STEP and not ordinary.steps:
+                ordinary.go_on()
+            return result
 
         return backward
 
@@ -330,7 +337,10 @@ class DeepSpeedHooks:
             steps = skipped = 0
             try:
                 steps, skipped = engine.global_steps, engine.skipped_steps
-                if ordinary.awaits != STEP or engine.__dict__.get(BOUNDARY) is not None:
+                last = ordinary.micro_batches + 1 == ordinary.accumulation
+                if ordinary.awaits != STEP or (
+                    engine.__dict__.get(BOUNDARY) != (last if ordinary.declared else None)
+                ):
                     self._before_step(engine)
                 elif moves:
                     self._look_at_scheduler()
@@ -348,7 +358,7 @@ class DeepSpeedHooks:
                 try:
                     if engine.global_steps != steps:
                         self._stepped(engine.skipped_steps == skipped)
-                    elif ordinary.awaits == STEP:
+                    elif ordinary.awaits == STEP and ordinary.steps:
                         ordinary.micro_batches += 1
                         ordinary.awaits = FORWARD
                     else:
@@ -372,7 +382,7 @@ class DeepSpeedHooks:
         if declared is None:
             ordinary = not manual and windows.since_step == 1
         else:
-            ordinary = manual and windows.since_step > 0 and (run.reduced or not declared)
+            ordinary = manual and run.reduced
         if run.probing or not ordinary:
             self._see_boundary(engine)
             self._tap.tell(StepCalled(run))
@@ -393,6 +403,7 @@ class DeepSpeedHooks:
 
     def _after_step(self) -> None:
         windows = self._windows
+        steps = windows.since_step <= 1
         windows.step_returned()
         if windows.open and self._run.probing:  # else there is nothing to lose, or it is no sample
             parameter = self._watched()
@@ -400,16 +411,22 @@ class DeepSpeedHooks:
         window = self._tap.window_closed
         if window is not None:
             self._tap.settle()
-            self._expect_the_like(window)
+            self._expect_the_like(window, steps)
 
-    def _expect_the_like(self, window: Window) -> None:
-        """Count on the spot what follows, where it is likely to be what this window was."""
+    def _expect_the_like(self, window: Window, steps: bool) -> None:
+        """Count on the spot what follows, where it is likely to be what this window was.
+
+        ``steps``: its last call of ``step()`` came after one micro-batch.
+        """
         untold, samples = self._tap.untold(window), self._micro_batch
         if untold is None or samples is None or self._windows.pending:
             return
-        if self._run.boundary is not Boundary.MANUAL and not self._watches_outputs:
+        if not self._watches_outputs:
             self._followed = False
-            self._ordinary.expect(window.micro_batches, samples, untold)
+            declared = self._run.boundary is Boundary.MANUAL
+            self._ordinary.expect(
+                window.micro_batches, samples, untold, steps=steps, declared=declared
+            )
 
     def _stepped(self, applied: bool) -> None:
         """The engine has counted an optimizer step."""
