@@ -98,7 +98,7 @@ def accelerate(stage: int) -> Iterator[Guard]:
     model = Model()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-    data = torch.utils.data.TensorDataset(*map(torch.cat, zip(*batches(11), strict=True)))
+    data = torch.utils.data.TensorDataset(*map(torch.cat, zip(*batches(27), strict=True)))
     loader = torch.utils.data.DataLoader(data, batch_size=MICRO_BATCH)
     engine, optimizer, loader, schedule = accelerator.prepare(model, optimizer, loader, schedule)
     guarded = guard(engine, dataloader=loader)
@@ -109,8 +109,8 @@ def accelerate(stage: int) -> Iterator[Guard]:
                 optimizer.step()
                 schedule.step()
                 optimizer.zero_grad()
-    assert guarded.summary().windows == {4: 4, 3: 2}
-    assert engine.global_steps == 6
+    assert guarded.summary().windows == {4: 12, 3: 2}
+    assert engine.global_steps == 14
     yield guarded
 
 
@@ -129,7 +129,7 @@ def trainer(stage: int) -> Iterator[Guard]:
         num_key_value_heads=1,
         max_position_embeddings=16,
     )
-    rows = [{"input_ids": [1, 2, 3, 4], "labels": [1, 2, 3, 4]} for _ in range(11 * MICRO_BATCH)]
+    rows = [{"input_ids": [1, 2, 3, 4], "labels": [1, 2, 3, 4]} for _ in range(27 * MICRO_BATCH)]
     guards: list[Guard] = []
 
     class Attach(transformers.TrainerCallback):
@@ -160,8 +160,8 @@ def trainer(stage: int) -> Iterator[Guard]:
         )
         trainer.train()
     summary = guards[0].summary()
-    assert summary.windows == {4: 4, 3: 2}
-    assert summary.optimizer_steps == trainer.state.global_step == 6
+    assert summary.windows == {4: 12, 3: 2}
+    assert summary.optimizer_steps == trainer.state.global_step == 14
     yield guards[0]
 
 

@@ -21,9 +21,7 @@ from dsguard.runtime.engines.deepspeed_view import (  # noqa: E402
     UNSYNCHRONISED,
     DeepSpeedView,
 )
-from dsguard.runtime.moments import Forward, Moment  # noqa: E402
 from dsguard.runtime.run import Boundary  # noqa: E402
-from dsguard.runtime.watch import Watch  # noqa: E402
 from tests.guard.at_random import at_random, state  # noqa: E402
 from tests.guard.stub import MICRO_BATCH, StubEngine, train  # noqa: E402
 
@@ -198,6 +196,7 @@ ODD: tuple[Callable[[Tripping], Any], ...] = (
     lambda engine: engine.backward(engine(batch(), mask=batch())) or engine.step(),
     lambda engine: engine.backward(engine(batch(), mask=None)) or engine.step(),
     lambda engine: engine.backward(engine(batch(), mask=batch(1))) or engine.step(),
+    lambda engine: engine.backward(engine(batch(), mask=torch.tensor(3))) or engine.step(),
     lambda engine: trip(engine, "forward"),
     lambda engine: trip(engine, "backward"),
     lambda engine: trip(engine, "step"),
@@ -281,25 +280,41 @@ def steady(engine: Tripping, windows: int = 2 * STEADY) -> None:
         micro_batch(engine)
 
 
+def looked_at(
+    engine: Tripping, one: Callable[[Tripping], Any], monkeypatch: pytest.MonkeyPatch
+) -> set[int]:
+    """The windows out of 120 of which a forward was looked at."""
+    seen = set()
+    look = DeepSpeedHooks._before_forward
+
+    def looking(hooks: DeepSpeedHooks, *call: Any) -> tuple[bool, bool]:
+        seen.add(hooks._ordinary.snapshot().optimizer_steps + 1)
+        return look(hooks, *call)
+
+    monkeypatch.setattr(DeepSpeedHooks, "_before_forward", looking)
+    with guard(engine, on_violation="record") as watched:
+        for _ in range(120 * ACCUMULATION):
+            one(engine)
+    assert watched.summary().optimizer_steps == 120
+    return seen
+
+
 @MODES
 def test_the_first_windows_and_a_sample_of_the_others_are_looked_at(
     boundaries: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked_at = set()
-    tell = Watch.tell
-
-    def telling(watch: Watch, moment: Moment, **how: Any) -> None:
-        if isinstance(moment, Forward):
-            looked_at.add(moment.run.windows.optimizer_steps + 1)
-        tell(watch, moment, **how)
-
-    monkeypatch.setattr(Watch, "tell", telling)
     engine = Tripping(ACCUMULATION)
     engine.boundaries = boundaries
-    with guard(engine, on_violation="record") as watched:
-        steady(engine, 120)
-    assert looked_at == {1, 2, 3, 51, 101}
-    assert watched.summary().optimizer_steps == 120
+    assert looked_at(engine, micro_batch, monkeypatch) == {1, 2, 3, 51, 101}
+
+
+@pytest.mark.parametrize("mask", [None, False, torch.tensor(3)])
+def test_what_may_come_with_a_batch(mask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one(engine: Tripping) -> None:
+        engine.backward(engine(x=batch(), mask=mask))
+        engine.step()
+
+    assert looked_at(Tripping(ACCUMULATION), one, monkeypatch) == {1, 2, 3, 51, 101}
 
 
 def test_another_accumulation_that_no_call_has_told() -> None:

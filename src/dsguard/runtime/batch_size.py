@@ -17,6 +17,9 @@ _TELLING = ("input_ids", "inputs_embeds", "pixel_values", "input_features", "lab
 _PACKED = ("cu_seq_lens_q", "cu_seqlens", "seq_idx", "position_ids")
 """Keys that come with sequences packed into one row: the first dimension is then 1."""
 
+ROWLESS = (str, bytes, int, float, bool, type(None))
+"""What may come with a batch and says nothing about its size; so does a tensor of one number."""
+
 _NODES = 32
 """Parts of a batch that are looked at; a batch may hold thousands of strings."""
 
@@ -56,7 +59,7 @@ def batch_size(
             if isinstance(shape, tuple) and shape:
                 shapes.append(shape)
             continue
-        if isinstance(part, (str, bytes, int, float, bool)) or part is None:
+        if isinstance(part, ROWLESS):
             continue
         if isinstance(part, (list, tuple)):
             stack.extend(reversed(part[:_NODES]))

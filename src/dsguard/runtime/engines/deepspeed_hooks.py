@@ -16,7 +16,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from dsguard.runtime.batch_size import batch_size
+from dsguard.runtime.batch_size import ROWLESS, batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import BOUNDARY, UNSYNCHRONISED
 from dsguard.runtime.engines.schedule import Schedule
@@ -168,14 +168,19 @@ class DeepSpeedHooks:
                 samples = ordinary.samples
                 # By keyword, one row may be several sequences that are packed into it.
                 if ordinary.awaits == FORWARD and (samples > 1 if kwargs else args):
-                    try:
-                        for part in (*args, *kwargs.values()) if kwargs else args:
-                            if type(part) is not tensor or part.shape[0] != samples:
-                                break
-                        else:
-                            counted = is_grad_enabled() and engine._modules["module"].training
-                    except IndexError:
-                        pass  # a number, of no samples
+                    rows = False
+                    for part in (*args, *kwargs.values()) if kwargs else args:
+                        if type(part) is tensor:
+                            shape = part.shape
+                            if shape:
+                                if shape[0] != samples:
+                                    break
+                                rows = True
+                        elif not isinstance(part, ROWLESS):
+                            break
+                    else:
+                        training = rows and engine._modules["module"].training
+                        counted = training and is_grad_enabled()
                 if counted:
                     ordinary.awaits = BACKWARD
                 else:
