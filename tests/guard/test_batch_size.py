@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dsguard.runtime.batch_size import batch_size
+from dsguard.runtime.batch_size import PACKED, batch_size
 
 
 class T:
@@ -99,7 +99,7 @@ KEYS = ("input_ids", "labels", "position_ids", "cu_seqlens", "x", "mask")
 
 
 @given(
-    samples=st.integers(2, 5),
+    samples=st.integers(1, 5),
     args=st.lists(st.integers(0, 7), max_size=2),
     kwargs=st.dictionaries(st.sampled_from(KEYS), st.integers(0, 7)),
 )
@@ -115,6 +115,7 @@ def test_tensors_that_all_have_as_many_rows_as_the_engine_counts(
     rows = tuple(part(number) for number in args)
     named = {key: part(number) for key, number in kwargs.items()}
     assume(any(number < 6 for number in [*args, *kwargs.values()]))
+    assume(samples > 1 or PACKED.isdisjoint(kwargs))
     assert batch_size(rows, named, samples) == samples
 
 

@@ -45,6 +45,9 @@ class Tripping(StubEngine):
             raise ValueError("a bad sample")
         return super().forward(x)
 
+    def loss(self, rows: dict[str, torch.Tensor]) -> torch.Tensor:
+        return super().forward(rows["input_ids"])
+
     def backward(self, loss: torch.Tensor, **_: Any) -> None:
         if self.trips == "backward":
             raise ValueError("no memory")
@@ -315,6 +318,22 @@ def test_what_may_come_with_a_batch(mask: Any, monkeypatch: pytest.MonkeyPatch) 
         engine.step()
 
     assert looked_at(Tripping(ACCUMULATION), one, monkeypatch) == {1, 2, 3, 51, 101}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_row_by_keyword(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which may be several sequences, where something says how long each is."""
+    rows = {"input_ids": batch(1)} | ({"position_ids": batch(1)} if packed else {})
+
+    def one(engine: Tripping) -> None:
+        engine.backward(engine(**rows))
+        engine.step()
+
+    monkeypatch.setattr(Tripping, "train_micro_batch_size_per_gpu", lambda engine: 1)
+    monkeypatch.setattr(Tripping, "train_batch_size", lambda engine: ACCUMULATION)
+    monkeypatch.setattr(Tripping, "forward", lambda engine, **rows: engine.loss(rows))
+    looked = looked_at(Tripping(ACCUMULATION), one, monkeypatch)
+    assert looked == (set(range(1, 121)) if packed else {1, 2, 3, 51, 101})
 
 
 def test_another_accumulation_that_no_call_has_told() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 _TELLING = ("input_ids", "inputs_embeds", "pixel_values", "input_features", "labels")
 """Keys whose first dimension is the batch; looked at before anything else."""
 
-_PACKED = ("cu_seq_lens_q", "cu_seqlens", "seq_idx", "position_ids")
+PACKED = frozenset({"cu_seq_lens_q", "cu_seqlens", "seq_idx", "position_ids"})
 """Keys that come with sequences packed into one row: the first dimension is then 1."""
 
 ROWLESS = (str, bytes, int, float, bool, type(None))
@@ -80,7 +80,7 @@ def _of_mapping(batch: Any) -> int | None:
     for key in _TELLING:
         shape = getattr(batch[key], "shape", None) if key in batch else None
         if isinstance(shape, tuple) and shape:
-            if shape[0] == 1 and any(key in batch for key in _PACKED):
+            if shape[0] == 1 and any(key in batch for key in PACKED):
                 return 0
             return int(shape[0])
     return None

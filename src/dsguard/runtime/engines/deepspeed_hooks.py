@@ -16,7 +16,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from dsguard.runtime.batch_size import ROWLESS, batch_size
+from dsguard.runtime.batch_size import PACKED, ROWLESS, batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import BOUNDARY, UNSYNCHRONISED
 from dsguard.runtime.engines.schedule import Schedule
@@ -166,8 +166,7 @@ class DeepSpeedHooks:
             counted = followed = False
             try:
                 samples = ordinary.samples
-                # By keyword, one row may be several sequences that are packed into it.
-                if ordinary.awaits == FORWARD and (samples > 1 if kwargs else args):
+                if ordinary.awaits == FORWARD and (samples > 1 or PACKED.isdisjoint(kwargs)):
                     rows = False
                     for part in (*args, *kwargs.values()) if kwargs else args:
                         if type(part) is tensor:
