@@ -23,8 +23,9 @@ def count(ordinary: Ordinary, events: str) -> None:
             ordinary.awaits = BACKWARD
         elif event in "bu":
             ordinary.awaits = STEP
-            if not ordinary.steps:
-                ordinary.go_on()
+            if not ordinary.steps and ordinary.micro_batches + 1 < ordinary.accumulation:
+                ordinary.micro_batches += 1
+                ordinary.awaits = FORWARD
         elif event == "o":
             assert ordinary.closes()
         elif ordinary.awaits == STEP:

@@ -410,6 +410,44 @@ def test_the_first_windows_and_a_sample_of_the_others_are_looked_at(
         assert windows == {1, 2, 3, 51, 101}
 
 
+@pytest.mark.parametrize("windows", [0, STEADY])
+@pytest.mark.parametrize("place", range(ACCUMULATION))
+@KINDS
+def test_a_pass_that_fails_is_none(
+    place: int,
+    windows: int,
+    parallel: bool,
+    ranks: int,
+    always: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gradient_sync, "_size", lambda group: ranks)
+    loop = Loop(parallel, always)
+    with guarded(loop, micro_batch_size=SAMPLES) as watched:
+        steady(loop, windows)
+        for _ in range(place):
+            loop.micro_batch()
+        loop.backward_fails_inside()
+        assert loop.done == place
+        for _ in range(ACCUMULATION - place):
+            loop.micro_batch()
+        steady(loop, 2)
+    assert watched.summary().windows == {ACCUMULATION: windows + 3}
+    assert watched.summary().samples_per_step == {ACCUMULATION * SAMPLES * ranks: windows + 3}
+    assert set(watched.counts) <= {"sync-off-boundary"}
+
+
+def test_a_pass_that_fails_before_gradients_are_cleared() -> None:
+    loop = Loop(False, True)
+    with guarded(loop, micro_batch_size=SAMPLES) as watched:
+        steady(loop)
+        loop.backward_fails_inside()
+        loop.optimizer.zero_grad()
+        steady(loop, 2)
+    assert watched.summary().windows == {ACCUMULATION: STEADY + 2}
+    assert not watched.counts
+
+
 def test_batches_of_a_size_that_nobody_has_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(looked_at(Loop(False, True), monkeypatch)) < 10
 

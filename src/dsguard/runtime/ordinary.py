@@ -61,12 +61,6 @@ class Ordinary:
         self.steps, self.synchronised, self.declared = steps, synchronised, declared
         self.accumulation, self._to_close = accumulation, windows
 
-    def go_on(self) -> None:
-        """Go on without ``step()``, unless this micro-batch is the last of its window."""
-        if self.micro_batches + 1 != self.accumulation:
-            self.micro_batches += 1
-            self.awaits = FORWARD
-
     def closes(self) -> bool:
         """Count the optimizer step that ends a window, if that needs nobody else."""
         if (

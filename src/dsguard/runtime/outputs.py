@@ -123,6 +123,19 @@ class GradientCalls:
         carrier._backward_hooks = None  # the nodes alone keep the hook and what it knows
 
 
+def at_end() -> Callable[[Callable[[], None]], None]:
+    """PyTorch's own function that has something called when the backward pass that is running ends.
+
+    One that raises does not call it. DDP and FSDP finish their reductions by it.
+    """
+    import torch
+
+    ends: Callable[[Callable[[], None]], None] = (
+        torch.autograd.Variable._execution_engine.queue_callback
+    )
+    return ends
+
+
 def accumulates() -> Callable[[Any], bool]:
     """What to ask inside a backward pass: whether it adds to the gradient at a leaf of the graph.
 

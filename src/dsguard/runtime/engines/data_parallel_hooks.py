@@ -27,6 +27,7 @@ from dsguard.runtime.outputs import (
     NO_TASK,
     GradientCalls,
     accumulates,
+    at_end,
     graph_task,
     leaf_of,
     tensors_with_graph,
@@ -76,11 +77,15 @@ class DataParallelHooks:
         self._graph_task = graph_task()
         self._accumulates = accumulates()
         self._at_gradient = GradientCalls().call
+        self._at_end = at_end()
         self._run = tap.run
         self._run.boundary = Boundary.CALLER
         self._ordinary = tap.run.ordinary
         self._pass = -1
         """The backward pass that was seen last."""
+        self._passing: list[int] = []
+        """That one, if it was counted and has not come to its end."""
+        self._passed = self._passing.clear
         self._samples: int | None = None
         """In the last training forward that was looked at."""
         self._unseen = ""
@@ -115,6 +120,8 @@ class DataParallelHooks:
         again = self._graph_task() != NO_TASK  # checkpointing runs it a second time
         if self._stepping and not self._closure:  # the last step has raised
             self._stepping, self._run.interrupted = False, True
+        if self._passing and not again:
+            self._pass_failed()
         if not self._is_grad_enabled():
             if not again:
                 windows = self._windows
@@ -187,6 +194,8 @@ class DataParallelHooks:
             if again:
                 self._windows.backward_again(synchronised)
                 return
+            self._passing.append(task)
+            self._at_end(self._passed)
             ordinary = self._ordinary
             last = ordinary.micro_batches + 1 == ordinary.accumulation
             if (
@@ -194,8 +203,11 @@ class DataParallelHooks:
                 and seen.counted
                 and synchronised == (last or ordinary.synchronised)
             ):
-                ordinary.awaits = STEP
-                ordinary.go_on()
+                if last:
+                    ordinary.awaits = STEP
+                else:
+                    ordinary.micro_batches += 1
+                    ordinary.awaits = FORWARD
                 return
             if not seen.counted:
                 self._count_in_evaluation(seen)
@@ -205,6 +217,12 @@ class DataParallelHooks:
                 self._tap.tell(Backward(self._run, None, False), in_autograd=True)
         except Exception as error:
             self._watch.failed("a gradient", error)
+
+    def _pass_failed(self) -> None:
+        """The last backward pass has raised, and the loop goes on."""
+        self._passing.clear()
+        self._run.interrupted = True
+        self._windows.backward_failed()
 
     def _count_in_evaluation(self, seen: _Forward) -> None:
         """A model that is trained in evaluation mode."""
@@ -223,6 +241,8 @@ class DataParallelHooks:
             return
         try:
             self._stepping = True
+            if self._passing and self._graph_task() == NO_TASK:
+                self._pass_failed()
             self._closure = kwargs.get("closure") is not None or (
                 len(args) > 1 and any(arg is not None for arg in args[1:])
             )
@@ -305,6 +325,8 @@ class DataParallelHooks:
     def _zeroed(self) -> None:
         if self._graph_task() != NO_TASK:
             return
+        if self._passing:
+            self._pass_failed()
         if self._stepping:  # a closure evaluates its batch anew
             self._windows.reopen()
             return

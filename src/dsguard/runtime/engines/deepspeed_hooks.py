@@ -297,7 +297,9 @@ class DeepSpeedHooks:
                 inside.backward = False
             # No forward was awaited so far: a checkpoint may have run one again.
             if ordinary.awaits == STEP and not ordinary.steps:
-                ordinary.go_on()
+                done = ordinary.micro_batches + 1
+                if done != ordinary.accumulation:
+                    ordinary.micro_batches, ordinary.awaits = done, FORWARD
             return result
 
         return backward
