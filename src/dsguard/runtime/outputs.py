@@ -139,16 +139,8 @@ def at_end() -> Callable[[Callable[[], None]], None]:
 def accumulates() -> Callable[[Any], bool]:
     """What to ask inside a backward pass: whether it adds to the gradient at a leaf of the graph.
 
-    ``torch.autograd.grad`` adds to none. True where it cannot be told.
+    ``torch.autograd.grad`` adds to none, and where the gradient of this leaf is what it was asked
+    for, the question raises ``RuntimeError``. True where it cannot be told.
     """
-    executes = _questions()[2]
-    if executes is None:
-        return lambda leaf: True
-
-    def executed(leaf: Any) -> bool:
-        try:
-            return leaf is None or bool(executes(leaf))
-        except RuntimeError:  # its gradient is what torch.autograd.grad was asked for
-            return False
-
-    return executed
+    executes: Callable[[Any], bool] | None = _questions()[2]
+    return executes or (lambda leaf: True)

@@ -98,7 +98,7 @@ class DataParallelHooks:
         self._sees_clearing = view.keeps_gradients() and not view.foreign_optimizer()
         """Whether gradients that are gone were cleared by somebody."""
         self._synchronisation_matters = bool(view.needs_synchronised_step())
-        self._watched = _first_trainable(optimizer)
+        self._watched = _first_trainable(optimizer) if self._sees_clearing else _unseen
         tap.handles.append(hook_forwards(model, self._see_forward, tap.watch))
         tap.handles.append(optimizer.register_step_pre_hook(self._before_step))
         tap.handles.append(optimizer.register_step_post_hook(self._after_step))
@@ -148,7 +148,9 @@ class DataParallelHooks:
             if (
                 ordinary.awaits == FORWARD
                 and size == ordinary.samples
-                and (not ordinary.micro_batches or self._watched_has_gradient())
+                and (
+                    not ordinary.micro_batches or getattr(self._watched(), "grad", None) is not None
+                )
             ):
                 ordinary.awaits = BACKWARD
             else:
@@ -184,7 +186,11 @@ class DataParallelHooks:
                 if seen.counted and not again:
                     self._windows.backward_joined()
                 return
-            if not self._accumulates(seen.leaf):  # torch.autograd.grad, for a gradient penalty
+            try:
+                accumulates = seen.leaf is None or self._accumulates(seen.leaf)
+            except RuntimeError:
+                accumulates = False
+            if not accumulates:  # torch.autograd.grad, for a gradient penalty
                 seen.passed = again
                 return
             self._pass = task
@@ -246,8 +252,8 @@ class DataParallelHooks:
             self._closure = kwargs.get("closure") is not None or (
                 len(args) > 1 and any(arg is not None for arg in args[1:])
             )
-            spotless = self._ordinary.awaits == STEP and self._watched_has_gradient()
-            if not spotless and not self._closure:
+            spotless = getattr(self._watched(), "grad", None) is not None  # nothing was cleared
+            if not self._closure and (not spotless or self._ordinary.awaits != STEP):
                 self._judge_step()
         except Exception as error:
             self._watch.failed("step", error)
@@ -351,10 +357,6 @@ class DataParallelHooks:
         self._windows.reopen()
         self._tap.tell(GradientsZeroed(self._run, what, True, pending))
 
-    def _watched_has_gradient(self) -> bool:
-        """Whether it is plain that no gradient was cleared."""
-        return not self._sees_clearing or getattr(self._watched(), "grad", None) is not None
-
     def _has_gradients(self) -> bool:
         optimizer: Any = self._optimizer()  # alive, as it or its model calls this
         for group in optimizer.param_groups:
@@ -362,6 +364,16 @@ class DataParallelHooks:
                 if parameter.grad is not None:
                     return True
         return False
+
+
+class _Unseen:
+    """Stands for a parameter whose gradient may be gone although nobody has cleared it."""
+
+    grad = ...
+
+
+def _unseen() -> type[_Unseen]:
+    return _Unseen
 
 
 def _first_trainable(optimizer: Any) -> Callable[[], Any]:
