@@ -437,6 +437,24 @@ def test_a_pass_that_fails_is_none(
     assert set(watched.counts) <= {"sync-off-boundary"}
 
 
+@pytest.mark.parametrize("windows", [0, STEADY])
+def test_a_pass_that_fails_and_is_tried_once_more(
+    windows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = Loop(False, True)
+    with guarded(loop, micro_batch_size=SAMPLES) as watched:
+        steady(loop, windows)
+        loss = loop.model(Refused.apply(loop.batch())).sum() / ACCUMULATION
+        with pytest.raises(ValueError, match="no memory"):
+            loss.backward(retain_graph=True)
+        monkeypatch.setattr(Refused, "backward", staticmethod(lambda context, gradient: gradient))
+        loop.backward(lambda: loss)
+        while loop.done:
+            loop.micro_batch()
+    assert watched.summary().windows == {ACCUMULATION: windows + 1}
+    assert not watched.counts
+
+
 def test_a_pass_that_fails_before_gradients_are_cleared() -> None:
     loop = Loop(False, True)
     with guarded(loop, micro_batch_size=SAMPLES) as watched:

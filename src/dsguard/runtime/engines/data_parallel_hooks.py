@@ -198,6 +198,8 @@ class DataParallelHooks:
             for sync in self._syncs:  # all of them: being asked tells them that it has begun
                 synchronised = sync.synchronises() and synchronised
             if again:
+                if self._passing:  # one that has raised is tried once more
+                    self._at_end(self._passed)
                 self._windows.backward_again(synchronised)
                 return
             self._passing.append(task)
