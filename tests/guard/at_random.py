@@ -1,4 +1,4 @@
-"""Seeded runs in which anything may follow anything, and what a guard has counted in them."""
+"""Runs in which anything may happen, and what a guard has counted in them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dsguard import Guard
+from dsguard.runtime.windows import Windows
 
 EVENTS = 160
 
@@ -33,10 +34,28 @@ def at_random(
     return seen
 
 
+def at_each_place(
+    watched: Guard, accumulation: int, micro_batch: Callable[[], Any], odd: Callable[[], Any]
+) -> list[Any]:
+    """What the guard has counted after it, and one later, at each place of a window."""
+    seen: list[Any] = []
+    for place in range(accumulation):
+        for _ in range(2 * accumulation + place):
+            micro_batch()
+        odd()
+        seen.append(watched.summary())
+        micro_batch()
+        seen.append(state(watched))
+    return seen
+
+
+def counts(windows: Windows) -> dict[str, Any]:
+    """All that the windows hold."""
+    kept = {name: getattr(windows, name) for name in windows.__slots__}
+    return kept | {"sizes": dict(windows.sizes), "samples": dict(windows.samples)}
+
+
 def state(watched: Guard) -> dict[str, Any]:
     """All that the windows and the run hold; the windows are told each event from now on."""
     run = watched._tap.run
-    windows = run.windows
-    kept = {name: getattr(windows, name) for name in windows.__slots__}
-    kept |= {"sizes": dict(windows.sizes), "samples": dict(windows.samples)}
-    return kept | {name: getattr(run, name) for name in OF_THE_RUN}
+    return counts(run.windows) | {name: getattr(run, name) for name in OF_THE_RUN}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dsguard.runtime.ordinary import BACKWARD, FORWARD, NOTHING, STEP, Ordinary
 from dsguard.runtime.windows import Windows
+from tests.guard.at_random import counts
 from tests.guard.test_windows import play
 
 SAMPLES, UNTOLD = 2, 5
@@ -31,11 +30,6 @@ def count(ordinary: Ordinary, events: str) -> None:
         elif ordinary.awaits == STEP:
             ordinary.micro_batches += 1
             ordinary.awaits = FORWARD
-
-
-def state(windows: Windows) -> dict[str, Any]:
-    kept = {name: getattr(windows, name) for name in windows.__slots__}
-    return kept | {"sizes": dict(windows.sizes), "samples": dict(windows.samples)}
 
 
 @given(
@@ -72,14 +66,14 @@ def test_told_at_once(
     play(one_by_one, events + after, accumulation, SAMPLES)
     assert ordinary.open() == bool(one_by_one.open)
     awaits = ordinary.awaits
-    assert state(ordinary.snapshot()) == state(one_by_one)
+    assert counts(ordinary.snapshot()) == counts(one_by_one)
     assert ordinary.awaits == awaits
-    assert state(ordinary.windows()) == state(one_by_one)
+    assert counts(ordinary.windows()) == counts(one_by_one)
     assert ordinary.awaits == NOTHING
     # From now on they are told each event themselves.
     for windows in one_by_one, ordinary.windows():
         play(windows, "fbs")
-    assert state(ordinary.windows()) == state(one_by_one)
+    assert counts(ordinary.windows()) == counts(one_by_one)
 
 
 def test_no_more_windows_close_untold_than_may() -> None:

@@ -22,7 +22,7 @@ from dsguard.runtime.engines.deepspeed_view import (  # noqa: E402
     DeepSpeedView,
 )
 from dsguard.runtime.run import Boundary  # noqa: E402
-from tests.guard.at_random import at_random, state  # noqa: E402
+from tests.guard.at_random import at_each_place, at_random, state  # noqa: E402
 from tests.guard.stub import MICRO_BATCH, StubEngine, train  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
@@ -44,9 +44,6 @@ class Tripping(StubEngine):
         if self.trips == "forward":
             raise ValueError("a bad sample")
         return super().forward(x)
-
-    def loss(self, rows: dict[str, torch.Tensor]) -> torch.Tensor:
-        return super().forward(rows["input_ids"])
 
     def backward(self, loss: torch.Tensor, **_: Any) -> None:
         if self.trips == "backward":
@@ -252,16 +249,8 @@ def test_anything_at_any_place_of_a_window(
     odd: Callable[[Tripping], Any], boundaries: str, same_either_way: Callable[..., None]
 ) -> None:
     def act(engine: Tripping, watched: Guard) -> Any:
-        seen = []
-        for place in range(ACCUMULATION):
-            steady(engine, 2)
-            for _ in range(place):
-                micro_batch(engine)
-            odd(engine)
-            seen.append(watched.summary())
-            micro_batch(engine)
-            seen.append(state(watched))
-        return seen
+        one, then = functools.partial(micro_batch, engine), functools.partial(odd, engine)
+        return at_each_place(watched, ACCUMULATION, one, then)
 
     same_either_way(act, boundaries)
 
@@ -325,14 +314,21 @@ def test_one_row_by_keyword(packed: bool, monkeypatch: pytest.MonkeyPatch) -> No
     """Which may be several sequences, where something says how long each is."""
     rows = {"input_ids": batch(1)} | ({"position_ids": batch(1)} if packed else {})
 
+    class OneRow(Tripping):
+        def forward(self, **rows: torch.Tensor) -> torch.Tensor:
+            return super().forward(rows["input_ids"])
+
+        def train_micro_batch_size_per_gpu(self) -> int:
+            return 1
+
+        def train_batch_size(self) -> int:
+            return ACCUMULATION
+
     def one(engine: Tripping) -> None:
         engine.backward(engine(**rows))
         engine.step()
 
-    monkeypatch.setattr(Tripping, "train_micro_batch_size_per_gpu", lambda engine: 1)
-    monkeypatch.setattr(Tripping, "train_batch_size", lambda engine: ACCUMULATION)
-    monkeypatch.setattr(Tripping, "forward", lambda engine, **rows: engine.loss(rows))
-    looked = looked_at(Tripping(ACCUMULATION), one, monkeypatch)
+    looked = looked_at(OneRow(ACCUMULATION), one, monkeypatch)
     assert looked == (set(range(1, 121)) if packed else {1, 2, 3, 51, 101})
 
 

@@ -18,7 +18,7 @@ from dsguard.runtime.engines.data_parallel_hooks import DataParallelHooks  # noq
 from dsguard.runtime.engines.data_parallel_view import DataParallelView  # noqa: E402
 from dsguard.runtime.ordinary import NOTHING  # noqa: E402
 from dsguard.runtime.windows import Windows  # noqa: E402
-from tests.guard.at_random import at_random, state  # noqa: E402
+from tests.guard.at_random import at_each_place, at_random, state  # noqa: E402
 
 pytestmark = pytest.mark.deepspeed
 
@@ -355,16 +355,7 @@ def test_anything_at_any_place_of_a_window(
     odd: str, parallel: bool, ranks: int, always: bool, same_either_way: Callable[..., None]
 ) -> None:
     def act(loop: Loop, watched: Guard) -> Any:
-        seen = []
-        for place in range(ACCUMULATION):
-            steady(loop, 2)
-            for _ in range(place):
-                loop.micro_batch()
-            getattr(loop, odd)()
-            seen.append(watched.summary())
-            loop.micro_batch()
-            seen.append(state(watched))
-        return seen
+        return at_each_place(watched, ACCUMULATION, loop.micro_batch, getattr(loop, odd))
 
     same_either_way(act, parallel, ranks, always)
 

@@ -15,6 +15,7 @@ import msgspec
 
 from dsguard.runtime.batch_size import batch_size
 from dsguard.runtime.engines.forward_hook import hook_forwards
+from dsguard.runtime.engines.script import first_trainable, parameters_of
 from dsguard.runtime.moments import (
     Backward,
     EvaluationForward,
@@ -98,7 +99,9 @@ class DataParallelHooks:
         self._sees_clearing = view.keeps_gradients() and not view.foreign_optimizer()
         """Whether gradients that are gone were cleared by somebody."""
         self._synchronisation_matters = bool(view.needs_synchronised_step())
-        self._watched = _first_trainable(optimizer) if self._sees_clearing else _unseen
+        self._watched = first_trainable(parameters_of(optimizer))
+        if not self._sees_clearing:
+            self._watched = _KeptElsewhere
         tap.handles.append(hook_forwards(model, self._see_forward, tap.watch))
         tap.handles.append(optimizer.register_step_pre_hook(self._before_step))
         tap.handles.append(optimizer.register_step_post_hook(self._after_step))
@@ -296,8 +299,9 @@ class DataParallelHooks:
                 # A scaler that leaves the skipping to the optimizer says so by this, in this call.
                 self._tap.forget_parameters()
             ordinary = self._ordinary
+            # Closed already where the step() of a subclass has called that of its base class.
             if ordinary.closes() or ordinary.awaits == FORWARD:
-                return  # closed before, where step() of a subclass calls that of its base class
+                return
             windows = self._windows
             windows.step_returned()
             if not windows.open:
@@ -361,26 +365,10 @@ class DataParallelHooks:
 
     def _has_gradients(self) -> bool:
         optimizer: Any = self._optimizer()  # alive, as it or its model calls this
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    return True
-        return False
+        return any(parameter.grad is not None for parameter in parameters_of(optimizer))
 
 
-class _Unseen:
+class _KeptElsewhere:
     """Stands for a parameter whose gradient may be gone although nobody has cleared it."""
 
     grad = ...
-
-
-def _unseen() -> type[_Unseen]:
-    return _Unseen
-
-
-def _first_trainable(optimizer: Any) -> Callable[[], Any]:
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            if parameter.requires_grad:
-                return weakref.ref(parameter)
-    return lambda: None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dsguard.model.fact import FactName, Known, Origin, OriginKind
 from dsguard.runtime.engines.gradient_sync import GradientSync, world_size
+from dsguard.runtime.engines.script import parameters_of
 from dsguard.runtime.run import said_by
 from dsguard.runtime.wording import LOOP
 
@@ -129,8 +130,7 @@ class DataParallelView:
     def foreign_optimizer(self) -> str:
         """Which optimizer holds none of the model's parameters; see :class:`Engine`."""
         of_model = {id(parameter) for parameter in self.model.parameters()}
-        groups = self.optimizer.param_groups
-        if any(id(parameter) in of_model for group in groups for parameter in group["params"]):
+        if any(id(parameter) in of_model for parameter in parameters_of(self.optimizer)):
             return ""
         return type(self.optimizer).__name__
 

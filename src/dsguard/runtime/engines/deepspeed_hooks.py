@@ -8,7 +8,6 @@ put on the module (it may be compiled, copied or pickled) nor on the learning-ra
 from __future__ import annotations
 
 import functools
-import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from dsguard.runtime.batch_size import PACKED, ROWLESS, batch_size
 from dsguard.runtime.checkpoints import keep, origins_of
 from dsguard.runtime.engines.deepspeed_view import BOUNDARY, UNSYNCHRONISED
 from dsguard.runtime.engines.schedule import Schedule
+from dsguard.runtime.engines.script import first_trainable
 from dsguard.runtime.loss_graph import mark_output
 from dsguard.runtime.moments import (
     Backward,
@@ -98,7 +98,7 @@ class DeepSpeedHooks:
         """What the engine has said last; it is asked again where a batch has another size."""
         self._epochs = 0
         self._schedule = Schedule(engine.lr_scheduler)
-        self._watched = _first_trainable(engine)
+        self._watched = first_trainable(engine.module.parameters())
         self._attach(engine)
 
     @property
@@ -384,12 +384,12 @@ class DeepSpeedHooks:
             self._step_around(around)
         if self._schedule.moves:
             self._look_at_scheduler()
-        declared, manual = engine.__dict__.get(BOUNDARY), run.boundary is Boundary.MANUAL
-        if declared is None:
-            ordinary = not manual and windows.since_step == 1
+        manual = run.boundary is Boundary.MANUAL
+        if engine.__dict__.get(BOUNDARY) is None:
+            usual = not manual and windows.since_step == 1
         else:
-            ordinary = manual and run.reduced
-        if run.probing or not ordinary:
+            usual = manual and run.reduced  # the backward pass has known of this boundary
+        if run.probing or not usual:
             self._see_boundary(engine)
             self._tap.tell(StepCalled(run))
 
@@ -656,10 +656,3 @@ class DeepSpeedHooks:
         if self._epochs > 1 and not self._inside.calls:
             self._contain("the loader", self._tap.tell, EpochEnded(self._run))
         return original(*args, **kwargs)
-
-
-def _first_trainable(engine: Any) -> Callable[[], Any]:
-    for parameter in engine.module.parameters():
-        if parameter.requires_grad:
-            return weakref.ref(parameter)
-    return lambda: None

@@ -1,8 +1,12 @@
-"""What a training script holds beside its engine: an optimizer, a loader."""
+"""What a training script holds beside its engine: an optimizer, parameters, a loader."""
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def highest_learning_rate(optimizer: Any) -> float:
@@ -13,6 +17,20 @@ def highest_learning_rate(optimizer: Any) -> float:
         if isinstance(rate, (int, float)) and rate > highest:
             highest = float(rate)
     return highest
+
+
+def parameters_of(optimizer: Any) -> Iterator[Any]:
+    """The parameters that an optimizer steps on, of all its groups."""
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def first_trainable(parameters: Iterable[Any]) -> Callable[[], Any]:
+    """The first that takes a gradient, held weakly; the answer is None where there is none."""
+    for parameter in parameters:
+        if parameter.requires_grad:
+            return weakref.ref(parameter)
+    return lambda: None
 
 
 def length_of(dataloader: Any) -> int | None:
